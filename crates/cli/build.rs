@@ -1,5 +1,5 @@
-//! Sums up the sources, so that a tree which another ichor built is told from one that this ichor built; and links the program
-//! for a fixed address, which saves a third of the pages that a start touches: most commands take no longer than their start.
+//! Computes a digest of the sources, which distinguishes builds of different ichor versions, and links the program
+//! at a fixed address, which saves a third of the page faults at start: most commands take no longer than their start.
 
 use std::env;
 use std::fs;
@@ -24,7 +24,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Adds a file, or every file below a folder, by name and contents.
+/// Adds a file, or all files below a folder, by name and contents.
 fn add(sum: &mut Sha256, here: &Path, path: &Path) -> io::Result<()> {
     let place = here.join(path);
     if !place.is_dir() {

@@ -7,7 +7,7 @@
 use ichor_core::cluster::{FileError, Files, load};
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::render::topology;
-use ichor_core::rules::{self, Context};
+use ichor_core::rules::{self, RuleContext};
 use ichor_core::{model, plan};
 use ichor_values::read::Read;
 
@@ -42,7 +42,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         Ok(cluster) => {
             let plan = plan::plan(&cluster);
             let attachments = Attachments::gather(&cluster, NAME, &mut Parts(Vec::new()));
-            let _ = rules::check(&Context { cluster: &cluster, plan: &plan, attachments: &attachments });
+            let _ = rules::check(&RuleContext { cluster: &cluster, plan: &plan, attachments: &attachments });
             let _ = topology::render(&cluster, &plan);
         }
         Err(problems) => {

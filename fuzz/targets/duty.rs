@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ichor_bgp::agent::scene::{Conditions, DesiredState};
+use ichor_bgp::agent::desired_state::{Conditions, DesiredState};
 use ichor_bgp::agent::{AgentConfig, Link};
 
 /// A link with an address.
@@ -28,8 +28,8 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     for there in [true, false] {
         let links = if there { &links[..] } else { &[] };
         let now = Conditions { links, advertised: &advertised, vrf: there, healthy: there, leaving: !there };
-        let Ok(scene) = DesiredState::of(&duty, now) else { continue };
+        let Ok(scene) = DesiredState::new(&duty, now) else { continue };
         let _ = scene.render(&duty, None);
-        let _ = scene.without_speaker().render(&duty, None);
+        let _ = scene.without_load_balancer().render(&duty, None);
     }
 });

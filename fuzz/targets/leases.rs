@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use ichor_core::bringup::leases::read;
+use ichor_core::bringup::leases::parse_leases;
 use ichor_values::Moment;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let now = Moment::from_unix(1_769_860_800).expect("in 2026");
-    let Ok(told) = read(text, now) else { return };
+    let Ok(told) = parse_leases(text, now) else { return };
     let mut ports = BTreeSet::new();
     for lease in &told.leases {
         assert!(lease.ends.is_none_or(|ends| ends > now), "{lease:?}");

@@ -14,7 +14,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             assert!(network.expect("there is a network-config").config.is_object());
         }
     }
-    let _ = UserData::of(bytes);
+    let _ = UserData::parse(bytes);
     if let Ok(text) = std::str::from_utf8(bytes) {
         let _ = nocloud::passed_over(text);
     }

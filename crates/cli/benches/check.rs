@@ -1,6 +1,6 @@
-//! Times what `ichor check` does with a file, without the start of a process: `check FILE ROUNDS` prints the median in seconds.
+//! Measures the work of `ichor check` without process start: `check FILE ROUNDS` prints the median in seconds.
 //!
-//! `scripts/bench` runs it beside PyYAML's load of the same file, in as many rounds: work is compared with work.
+//! `scripts/bench` compares it with PyYAML loading the same file, with the same number of rounds.
 
 use std::env;
 use std::fs;
@@ -13,7 +13,7 @@ use ichor_core::rules::{self, RuleContext};
 use ichor_core::{model, plan};
 use mimalloc::MiMalloc;
 
-/// As in `ichor`.
+/// The allocator of `ichor`.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -29,7 +29,7 @@ impl Files for Disk {
     }
 }
 
-/// Reads, decides and judges, as `ichor check` does; what comes of it is freed outside the measured time, as there it never is.
+/// Loads, plans and checks a file. The result is freed outside of the measured time, because `ichor check` never frees it.
 fn seconds(path: &str) -> Option<f64> {
     let start = Instant::now();
     let loaded = load(path, &mut Disk);

@@ -153,7 +153,7 @@ fn mirror(label: &str) -> Option<String> {
 }
 
 fn run(command: Command, call: String, fallback: &'static str) -> Result<ProgramOutput, AptError> {
-    let ran = ProgramRun::new(command, APT_TIMEOUT).run().and_then(ProgramOutput::succeeded);
+    let ran = ProgramRun::new(command, APT_TIMEOUT).run().and_then(ProgramOutput::require_success);
     ran.map_err(|error| match error {
         ProgramError::Missing { .. } => AptError::NoAptGet { fallback },
         ProgramError::Failed(output) => {

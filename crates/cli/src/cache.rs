@@ -58,7 +58,7 @@ pub(crate) enum FetchError {
     Record(#[from] WriteError),
 }
 
-/// There is no folder for the cache.
+/// No folder for the cache is known.
 #[derive(Debug, thiserror::Error)]
 #[error("no cache folder: XDG_CACHE_HOME and HOME are not set; set --cache DIR")]
 pub(crate) struct NoHomeError;
@@ -207,7 +207,7 @@ impl AssetFetch<'_> {
             200 => 0,
             _ => {
                 let complaint = response.error_summary();
-                return Err(FetchError::Refused { url: self.redacted_url(), complaint });
+                return Err(FetchError::Refused { url: self.redact_url(), complaint });
             }
         };
         file.set_len(from).map_err(failed)?;
@@ -238,7 +238,7 @@ impl AssetFetch<'_> {
                 // Received bytes are kept. Without a length the missing size is unknown.
                 Err(_) => {
                     return Err(FetchError::Short {
-                        url: self.redacted_url(),
+                        url: self.redact_url(),
                         have,
                         want: want.unwrap_or(have + 1),
                     });
@@ -247,7 +247,7 @@ impl AssetFetch<'_> {
         }
         bar.finish_and_clear();
         match want {
-            Some(want) if want != have => Err(FetchError::Short { url: self.redacted_url(), have, want }),
+            Some(want) if want != have => Err(FetchError::Short { url: self.redact_url(), have, want }),
             _ => Ok(()),
         }
     }
@@ -262,14 +262,14 @@ impl AssetFetch<'_> {
         let length = file.metadata().map_err(failed)?.len();
         if let Err(source) = magic::check(self.asset, &head, length) {
             let _ = fs::remove_file(&part);
-            return Err(FetchError::Wrong { url: self.redacted_url(), source });
+            return Err(FetchError::Wrong { url: self.redact_url(), source });
         }
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
         sha256_of(file).map_err(failed)
     }
 
     fn compare(&self, got: &str, published: Option<&str>, known: Option<&str>) -> Result<(), FetchError> {
-        let (url, got) = (self.redacted_url(), got.to_owned());
+        let (url, got) = (self.redact_url(), got.to_owned());
         match (published, known) {
             (Some(want), _) if want != got => Err(FetchError::Sum { url, got, want: want.to_owned() }),
             (None, Some(want)) if want != got => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ichor_core::cluster::load::resolve_path;
 use ichor_core::plan::attachment::lock_name;
-use ichor_core::render::chart::{ChartError, ChartLock, ChartRequest, judge};
+use ichor_core::render::chart::{ChartError, ChartLock, ChartRequest, validate};
 
 use crate::disk::{self, WriteError};
 use crate::helm::{self, HelmError};
@@ -29,7 +29,7 @@ impl CiliumManifest {
         let attachments = project.attachments();
         let name = lock_name(&project.plan.cluster.name);
         let path = PathBuf::from(resolve_path(project.name(), &name));
-        let Some(order) = ChartRequest::of(&project.plan, attachments) else {
+        let Some(order) = ChartRequest::from_plan(&project.plan, attachments) else {
             return Self { path, text: String::new(), failure: None, lock: None, is_new: false };
         };
         match load_or_render(&order, &name, attachments.lock.as_deref()) {
@@ -77,10 +77,10 @@ enum CiliumError {
     #[error("{name}: {why}; delete the file to render it again")]
     Lock { name: String, why: String },
     #[error(
-        "cannot render Cilium: helm is not installed, and {kept}; install helm, or render it elsewhere with the \
+        "cannot render Cilium: helm is not installed, and {reason}; install helm, or render it elsewhere with the \
         output of `ichor show cilium` and set `cluster.cilium.manifest`"
     )]
-    NoHelm { kept: String },
+    NoHelm { reason: String },
     #[error(transparent)]
     Helm(HelmError),
     #[error("cannot use the output of helm: {0}")]
@@ -89,21 +89,21 @@ enum CiliumError {
 
 /// The lock file if it matches the request, else a new rendering by helm.
 fn load_or_render(order: &ChartRequest, name: &str, before: Option<&str>) -> Result<ChartLock, CiliumError> {
-    let before = before.map(ChartLock::read).transpose();
+    let before = before.map(ChartLock::parse).transpose();
     let before = before.map_err(|why| CiliumError::Lock { name: name.to_owned(), why: why.to_string() })?;
-    if let Some(lock) = before.as_ref().filter(|lock| lock.is_of(order)) {
+    if let Some(lock) = before.as_ref().filter(|lock| lock.matches(order)) {
         return Ok(lock.clone());
     }
     let text = helm::render_chart(order).map_err(|error| match error {
         HelmError::NotInstalled => {
-            let kept = match before {
-                None => format!("there is no lock file {name}"),
+            let reason = match before {
+                None => format!("the lock file {name} is missing"),
                 Some(_) => format!("{name} was rendered for other values or another release"),
             };
-            CiliumError::NoHelm { kept }
+            CiliumError::NoHelm { reason }
         }
         error => CiliumError::Helm(error),
     })?;
-    judge(&text).map_err(CiliumError::Unusable)?;
+    validate(&text).map_err(CiliumError::Unusable)?;
     Ok(ChartLock::new(order, text))
 }

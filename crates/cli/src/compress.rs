@@ -5,14 +5,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use ichor_image::media::squashfs::Presser;
+use ichor_image::media::squashfs::BlockCompressor;
 
 /// Compresses blocks on all processors and keeps their order. Workers take the next block when they finish one.
 pub(crate) fn compress_blocks(blocks: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
     let compressed: Vec<Mutex<Vec<u8>>> = blocks.iter().map(|_| Mutex::default()).collect();
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut compressor = Presser::new()?;
+        let mut compressor = BlockCompressor::new()?;
         loop {
             let nth = next.fetch_add(1, Ordering::Relaxed);
             let Some(block) = blocks.get(nth) else { return Ok(()) };
@@ -33,7 +33,7 @@ pub(crate) fn compress_blocks(blocks: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
 
 #[cfg(test)]
 mod tests {
-    use ichor_image::media::squashfs::one_by_one;
+    use ichor_image::media::squashfs::compress_in_order;
 
     use super::*;
 
@@ -41,7 +41,7 @@ mod tests {
     fn compressed_blocks_keep_their_order() {
         let blocks: Vec<Vec<u8>> = (0..40_u8).map(|nth| vec![nth; 1000 + usize::from(nth) * 99]).collect();
 
-        assert_eq!(compress_blocks(&blocks).unwrap(), one_by_one(&blocks).unwrap());
+        assert_eq!(compress_blocks(&blocks).unwrap(), compress_in_order(&blocks).unwrap());
         assert_eq!(compress_blocks(&[]).unwrap(), Vec::<Vec<u8>>::new());
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn boot_media(
 ) -> Result<BootMediaFiles, Vec<Issue>> {
     let vault = SecretCache::new(project.name());
     let rendered =
-        render_nodes(project, nodes, (bundle, identity), &vault, |renderer, node| renderer.carrier(node))?;
+        render_nodes(project, nodes, (bundle, identity), &vault, |renderer, node| renderer.boot_media(node))?;
     let files = rendered.into_iter().flatten().map(|file| file.artifact);
     let images = files.filter_map(|artifact| match &artifact.contents {
         ArtifactContents::Image(image) => Some((artifact.path, Arc::from(image.bytes()))),

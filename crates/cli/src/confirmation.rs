@@ -4,10 +4,10 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 
 use crate::style;
 
-/// Why there is no answer to a confirmation.
+/// Errors of asking for confirmation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfirmationError {
-    #[error("cannot ask for confirmation without a terminal; nothing was changed. Pass --yes to confirm")]
+    #[error("cannot ask for confirmation without a terminal; nothing was changed; pass --yes to confirm")]
     NoTerminal,
     #[error(transparent)]
     Unread(#[from] io::Error),

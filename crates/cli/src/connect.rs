@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use ichor_core::bringup::contact::contacts;
+use ichor_core::bringup::contact::node_addresses;
 use ichor_core::bringup::identity::IdentityMatch;
 use ichor_core::bringup::{AddressOrigin, AddressStage, MachineFacts, MachineIdentity, NodeAddress};
 use ichor_core::plan::NodePlan;
@@ -31,7 +31,7 @@ pub(crate) const GRACE: Duration = Duration::from_millis(200);
 pub(crate) struct ConnectOptions {
     #[command(flatten)]
     pub(crate) identity: IdentityFile,
-    /// Additional address of a node; repeatable
+    /// Additional address of a node (repeatable)
     #[arg(long, value_name = "NODE=ADDRESS", value_parser = parse_node_address)]
     node_address: Vec<(String, IpAddr)>,
 }
@@ -83,7 +83,7 @@ impl NodeConnector {
             }
         }
         let given = options.node_address.clone();
-        if !cluster_secrets::bundle_file::bundle_of(project).exists() {
+        if !cluster_secrets::bundle_file::bundle_path(project).exists() {
             style::say(&format!(
                 "{}note:{} no secrets found; only machines in maintenance mode can be queried",
                 style::NOTE,
@@ -111,8 +111,9 @@ impl NodeConnector {
             source: AddressOrigin::Caller,
         });
         let given: Vec<_> = given.chain(found.iter().copied()).collect();
-        let identity = MachineIdentity::of(node);
-        let answers = contacts(node, &given).into_iter().map(|at| self.probe_address(name, &identity, at));
+        let identity = MachineIdentity::from_plan(node);
+        let answers =
+            node_addresses(node, &given).into_iter().map(|at| self.probe_address(name, &identity, at));
         let mut answers: FuturesUnordered<_> = answers.collect();
         let (mut best, mut silent) = (None::<AddressAnswer>, Vec::new());
         let mut end = None;
@@ -151,9 +152,9 @@ impl NodeConnector {
                     Err(error) => return AddressAnswer::Silent(at, error),
                 };
                 let verdict = if configured {
-                    identity.judge_ours(&MachineFacts { fingerprint: None, ..facts }, name)
+                    identity.match_member(&MachineFacts { fingerprint: None, ..facts }, name)
                 } else {
-                    identity.judge(&facts)
+                    identity.match_unconfigured(&facts)
                 };
                 match (verdict, configured) {
                     (IdentityMatch::Other(reason), _) => {

@@ -44,7 +44,7 @@ pub(crate) fn render_chart(order: &ChartRequest) -> Result<String, HelmError> {
         command.arg("--values").arg(file.path());
     }
     let run = ProgramRun::new(command, RENDER_TIMEOUT).limit(MAX_OUTPUT);
-    let output = run.run().and_then(ProgramOutput::succeeded).map_err(|error| match error {
+    let output = run.run().and_then(ProgramOutput::require_success).map_err(|error| match error {
         ProgramError::Missing { .. } => HelmError::NotInstalled,
         ProgramError::TimedOut { .. } => HelmError::Timeout,
         ProgramError::Failed(output) => {

@@ -1,11 +1,11 @@
 //! Follows logs across reboots and broken connections.
 //!
-//! What a node tells again after it was lost is compared by [`LogCursor`] with what was shown, and only the rest of it is shown.
+//! After a reconnect the node sends stored lines again. A [`LogCursor`] finds the lines that were printed already.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
-use ichor_core::observe::seam::{LogCursor, REMEMBERED};
+use ichor_core::observe::log_cursor::{LogCursor, STORED_LINES};
 use ichor_core::plan::NodePlan;
 use ichor_talos::api::common::Data;
 use tokio::time::{self, Instant};
@@ -38,7 +38,7 @@ impl LogSource<'_> {
     fn open(self, node: &NodeClient, again: bool) -> ResponseStream<Data> {
         match self {
             Self::Service(service, lines) => {
-                let remembered = u32::try_from(REMEMBERED).ok();
+                let remembered = u32::try_from(STORED_LINES).ok();
                 let lines = if again { remembered } else { lines };
                 node.logs(service, LogTail { lines, follow: true })
             }
@@ -56,7 +56,7 @@ pub(crate) async fn follow_log(
     out: &mut dyn Write,
 ) -> Result<io::Error, NodeError> {
     let name = plan.name.as_str();
-    let mut seam = LogCursor::default();
+    let mut cursor = LogCursor::default();
     let mut boot = boot_id(&node).await.ok();
     let mut stream = log.open(&node, false);
     let (mut first, mut pause, mut since) = (true, RETRY_DELAY, Instant::now());
@@ -64,7 +64,7 @@ pub(crate) async fn follow_log(
         let lost = match stream.next().await {
             Ok(Some(data)) => {
                 first = false;
-                if let Err(error) = write_log(&data.bytes, &mut seam, out) {
+                if let Err(error) = write_log(&data.bytes, &mut cursor, out) {
                     return Ok(error);
                 }
                 continue;
@@ -74,7 +74,7 @@ pub(crate) async fn follow_log(
             Err(error) => error.answer().to_owned(),
             Ok(None) => "the log stream ended".to_owned(),
         };
-        if seam.break_off()
+        if cursor.drop_partial_line()
             && let Err(error) = writeln!(out).and_then(|()| out.flush())
         {
             return Ok(error);
@@ -86,17 +86,18 @@ pub(crate) async fn follow_log(
         let found = find_log(connector, plan, log, &mut pause).await;
         style::say(&format!("reconnected to {name} at {}", found.at));
         let same = boot.is_some() && boot == found.boot;
-        if let Err(error) = write_log(&found.kept[seam.fresh(&found.kept, same)..], &mut seam, out) {
+        if let Err(error) = write_log(&found.stored[cursor.find_new(&found.stored, same)..], &mut cursor, out)
+        {
             return Ok(error);
         }
         (stream, boot, since, first) = (found.stream, found.boot, Instant::now(), false);
     }
 }
 
-fn write_log(bytes: &[u8], seam: &mut LogCursor, out: &mut dyn Write) -> io::Result<()> {
+fn write_log(bytes: &[u8], cursor: &mut LogCursor, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(bytes)?;
     out.flush()?;
-    seam.show(bytes);
+    cursor.record(bytes);
     Ok(())
 }
 
@@ -106,7 +107,7 @@ struct ResumedLog {
     boot: Option<String>,
     stream: ResponseStream<Data>,
     /// Lines stored by the node.
-    kept: Vec<u8>,
+    stored: Vec<u8>,
 }
 
 /// Reconnects to a node's log until that succeeds.
@@ -152,19 +153,19 @@ async fn resume_log(
     let node = reached.node(plan.name.as_str())?;
     let boot = boot_id(&node).await.ok();
     let mut stream = log.open(&node, true);
-    let kept = catch_up(&mut stream).await.map_err(ResumeError::Unreadable)?;
-    Ok(ResumedLog { at, boot, stream, kept })
+    let stored = catch_up(&mut stream).await.map_err(ResumeError::Unreadable)?;
+    Ok(ResumedLog { at, boot, stream, stored })
 }
 
 /// Reads the stored lines of a log: everything until a pause.
 async fn catch_up(stream: &mut ResponseStream<Data>) -> Result<Vec<u8>, NodeError> {
     let end = Instant::now() + MAX_CATCH_UP;
-    let mut kept = Vec::new();
+    let mut stored = Vec::new();
     while let Ok(received) = time::timeout_at(end.min(Instant::now() + QUIET_AFTER), stream.next()).await {
         match received? {
-            Some(data) => kept.extend(data.bytes),
+            Some(data) => stored.extend(data.bytes),
             None => break,
         }
     }
-    Ok(kept)
+    Ok(stored)
 }

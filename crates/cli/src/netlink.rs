@@ -25,14 +25,14 @@ pub(crate) fn dump(question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlink
     let (mut answers, mut part) = (Vec::new(), vec![0; PART]);
     loop {
         let length = recv(kernel.as_raw_fd(), &mut part, MsgFlags::empty())?;
-        if !take(&part[..length], &mut answers)? {
+        if !parse_messages(&part[..length], &mut answers)? {
             return Ok(answers);
         }
     }
 }
 
 /// Parses the messages of one datagram; false at the end of the dump.
-fn take(mut part: &[u8], answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
+fn parse_messages(mut part: &[u8], answers: &mut Vec<RouteNetlinkMessage>) -> io::Result<bool> {
     while !part.is_empty() {
         let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(part).map_err(io::Error::other)?;
         let length = usize::try_from(message.header.length).map_err(io::Error::other)?;

@@ -5,7 +5,7 @@ use std::future::Future;
 use futures_util::{StreamExt as _, stream};
 use ichor_bgp::agent::status;
 use ichor_bgp::agent::status::{AgentStatus, StatusError};
-use ichor_core::bringup::configured::compare;
+use ichor_core::bringup::configured::compare_configs;
 use ichor_core::bringup::{ConfigState, NodeAddress};
 use ichor_core::cluster::section::Role;
 use ichor_core::observe::{
@@ -36,17 +36,17 @@ pub(crate) async fn observe_cluster(
 ) -> ClusterStatusReport {
     let plan = &project.plan;
     let progress = Progress::count("querying nodes", plan.nodes.len());
-    let asked = plan.nodes.iter().enumerate().map(|(nth, plan)| {
+    let queries = plan.nodes.iter().enumerate().map(|(nth, plan)| {
         let (configuration, progress) = (configurations.map(|all| all[nth].as_str()), &progress);
         async move {
-            let looked = Box::pin(observe_node(connector, plan, configuration, &[])).await;
+            let observation = Box::pin(observe_node(connector, plan, configuration, &[])).await;
             progress.step();
-            (looked.report, looked.members)
+            (observation.report, observation.members)
         }
     });
-    let told: Vec<_> = stream::iter(asked).buffered(MAX_CONCURRENT).collect().await;
-    let members = told.iter().find_map(|(_, members)| members.clone());
-    let nodes = told.into_iter().map(|(report, _)| report).collect();
+    let answers: Vec<_> = stream::iter(queries).buffered(MAX_CONCURRENT).collect().await;
+    let members = answers.iter().find_map(|(_, members)| members.clone());
+    let nodes = answers.into_iter().map(|(report, _)| report).collect();
     ClusterStatusReport::new(plan.cluster.name.to_string(), nodes, members)
 }
 
@@ -67,40 +67,40 @@ pub(crate) async fn observe_node(
     configuration: Option<&str>,
     found: &[NodeAddress],
 ) -> NodeObservation {
-    let expected = ExpectedNode::of(plan);
-    let looked = |at: Option<NodeAddress>, answer, node, members| {
+    let expected = ExpectedNode::from_plan(plan);
+    let observation = |at: Option<NodeAddress>, answer, node, members| {
         let report = NodeStatusReport::new(&expected, at, answer);
         NodeObservation { report, members, node }
     };
     match connector.find_node_at(plan, found).await {
         NodeAnswer::Silent(errors) => {
             let reasons = errors.iter().map(|(at, error)| format!("{at}: {}", error.answer())).collect();
-            looked(None, QueryOutcome::Silent { reasons }, None, None)
+            observation(None, QueryOutcome::Silent { reasons }, None, None)
         }
-        NodeAnswer::Other(at, reason) => looked(Some(at), QueryOutcome::Other { reason }, None, None),
+        NodeAnswer::Other(at, reason) => observation(Some(at), QueryOutcome::Other { reason }, None, None),
         NodeAnswer::Maintenance(node, at) => {
-            let mut told = query_status(&node, &expected, true).await;
-            if told.stage.is_empty() {
-                "maintenance".clone_into(&mut told.stage);
+            let mut snapshot = query_status(&node, &expected, true).await;
+            if snapshot.stage.is_empty() {
+                "maintenance".clone_into(&mut snapshot.stage);
             }
             let fingerprint = node.peer().pin;
-            looked(
+            observation(
                 Some(at),
-                QueryOutcome::Maintenance { fingerprint, told: Box::new(told) },
+                QueryOutcome::Maintenance { fingerprint, snapshot: Box::new(snapshot) },
                 Some(node),
                 None,
             )
         }
         NodeAnswer::Configured(node, at) => {
-            let (mut told, (drift, members)) = tokio::join!(
+            let (mut snapshot, (drift, members)) = tokio::join!(
                 query_status(&node, &expected, false),
                 query_admin_details(&node, plan, configuration)
             );
             match drift {
-                Ok(drift) => told.drift = drift,
-                Err(error) => record_failure(&mut told, &error),
+                Ok(drift) => snapshot.drift = drift,
+                Err(error) => record_failure(&mut snapshot, &error),
             }
-            looked(Some(at), QueryOutcome::Configured(Box::new(told)), Some(node), members)
+            observation(Some(at), QueryOutcome::Configured(Box::new(snapshot)), Some(node), members)
         }
     }
 }
@@ -114,7 +114,7 @@ async fn query_admin_details(
     let drift = async {
         let Some(wanted) = wanted else { return Ok(None) };
         let Some(active) = node.machine_config().await? else { return Ok(None) };
-        Ok(match compare(&active, wanted, &plan.talos.value) {
+        Ok(match compare_configs(&active, wanted, &plan.talos.value) {
             ConfigState::Unknown => None,
             ConfigState::Same => Some(Vec::new()),
             ConfigState::Differs { keys, .. } => Some(keys),
@@ -132,7 +132,7 @@ async fn query_admin_details(
 
 /// Queries the status of a node. Failed queries are recorded, unless they are normal before configuration.
 async fn query_status(node: &NodeClient, expected: &ExpectedNode, early: bool) -> NodeSnapshot {
-    let mut told = NodeSnapshot::default();
+    let mut snapshot = NodeSnapshot::default();
     let etcd = async {
         let has = expected.role == Role::Controlplane && !early;
         if has { node.etcd_status().await.map(Some) } else { Ok(None) }
@@ -147,36 +147,37 @@ async fn query_status(node: &NodeClient, expected: &ExpectedNode, early: bool) -
         optional_before_config(early, query_sessions(node, expected)),
         etcd,
     );
-    if let Some(machine) = note_failure(&mut told, machine).flatten() {
-        told.stage = machine.stage;
-        told.ready = machine.status.ready;
-        told.unmet = machine.status.unmet_conditions.iter().map(ToString::to_string).collect();
+    if let Some(machine) = note_failure(&mut snapshot, machine).flatten() {
+        snapshot.stage = machine.stage;
+        snapshot.ready = machine.status.ready;
+        snapshot.unmet = machine.status.unmet_conditions.iter().map(ToString::to_string).collect();
     }
-    told.talos = note_failure(&mut told, version).flatten().and_then(|it| it.version).map(|it| it.tag);
-    if let Some(services) = note_failure(&mut told, services).flatten() {
-        told.down =
+    snapshot.talos =
+        note_failure(&mut snapshot, version).flatten().and_then(|it| it.version).map(|it| it.tag);
+    if let Some(services) = note_failure(&mut snapshot, services).flatten() {
+        snapshot.down =
             services.iter().filter(|it| !is_up(it)).map(|it| format!("{} ({})", it.id, it.state)).collect();
     }
-    told.extensions = note_failure(&mut told, extensions).map(|all| {
+    snapshot.extensions = note_failure(&mut snapshot, extensions).map(|all| {
         all.into_iter().map(|(_, it): (String, ExtensionStatus)| InstalledExtension::from(it)).collect()
     });
-    let kubernetes = note_failure(&mut told, kubernetes).and_then(|all| all.into_iter().next());
-    told.kubernetes =
+    let kubernetes = note_failure(&mut snapshot, kubernetes).and_then(|all| all.into_iter().next());
+    snapshot.kubernetes =
         kubernetes.map(|(_, it)| KubernetesStatus { ready: it.node_ready, schedulable: !it.unschedulable });
-    let diagnostics = note_failure(&mut told, diagnostics).unwrap_or_default();
-    told.diagnostics = diagnostics.into_iter().map(|(_, it)| diagnostic_text(&it)).collect();
-    match note_failure(&mut told, sessions).flatten().flatten() {
-        Some(Ok(sessions)) => told.sessions = Some(sessions),
-        Some(Err(error)) => told.untold.push(error.to_string()),
+    let diagnostics = note_failure(&mut snapshot, diagnostics).unwrap_or_default();
+    snapshot.diagnostics = diagnostics.into_iter().map(|(_, it)| diagnostic_text(&it)).collect();
+    match note_failure(&mut snapshot, sessions).flatten().flatten() {
+        Some(Ok(sessions)) => snapshot.sessions = Some(sessions),
+        Some(Err(error)) => snapshot.untold.push(error.to_string()),
         None => {}
     }
     // A control plane node reports itself that it waits for the bootstrap or to join.
-    told.etcd = etcd.ok().flatten().map(|it| EtcdMemberSummary {
+    snapshot.etcd = etcd.ok().flatten().map(|it| EtcdMemberSummary {
         leads: it.leader != 0 && it.leader == it.member_id,
         learner: it.is_learner,
         errors: it.errors,
     });
-    told
+    snapshot
 }
 
 /// Makes a query optional before configuration, where Talos may not implement it.
@@ -185,18 +186,18 @@ async fn optional_before_config<T>(
     call: impl Future<Output = Result<T, NodeError>>,
 ) -> Result<Option<T>, NodeError> {
     match call.await {
-        Ok(told) => Ok(Some(told)),
+        Ok(value) => Ok(Some(value)),
         Err(error) if early && error.kind() == NodeErrorKind::Unimplemented => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn note_failure<T>(told: &mut NodeSnapshot, result: Result<T, NodeError>) -> Option<T> {
-    result.map_err(|error| record_failure(told, &error)).ok()
+fn note_failure<T>(snapshot: &mut NodeSnapshot, result: Result<T, NodeError>) -> Option<T> {
+    result.map_err(|error| record_failure(snapshot, &error)).ok()
 }
 
-fn record_failure(told: &mut NodeSnapshot, error: &NodeError) {
-    told.untold.push(format!("cannot query it ({}): {}", error.call(), error.answer()));
+fn record_failure(snapshot: &mut NodeSnapshot, error: &NodeError) {
+    snapshot.untold.push(format!("cannot query it ({}): {}", error.call(), error.answer()));
 }
 
 fn is_up(service: &ServiceInfo) -> bool {
@@ -241,16 +242,16 @@ async fn query_sessions(
     Ok(last.map(|status| Ok(status?.sessions.into_iter().map(agent_session).collect())))
 }
 
-fn agent_session(told: status::SessionStatus) -> SessionStatus {
-    let session = told.session;
+fn agent_session(status: status::SessionStatus) -> SessionStatus {
+    let session = status.session;
     SessionStatus {
         established: session.is_established(),
         state: session.state.to_string(),
         peer: session.peer,
         received: session.received,
         sent: session.sent,
-        speaker: told.with == status::PeerRole::Speaker,
-        trouble: told.trouble.map(|trouble| trouble.to_string()),
+        speaker: status.with == status::PeerRole::Speaker,
+        trouble: status.trouble.map(|trouble| trouble.to_string()),
     }
 }
 

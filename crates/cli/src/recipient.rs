@@ -25,7 +25,7 @@ pub(crate) enum RecipientError {
         "no age recipient: set one with --age, `secrets_for` in the cluster file, SOPS_AGE_RECIPIENTS \
         or .sops.yaml, or write the file unencrypted with --plain"
     )]
-    Nobody,
+    Missing,
     #[error("cannot use {}: {reason}", path.display())]
     Rules { path: PathBuf, reason: String },
 }
@@ -59,7 +59,7 @@ impl Recipients {
                 return Self::check(from, named);
             }
         }
-        let (path, named) = rules_above(file)?.ok_or(RecipientError::Nobody)?;
+        let (path, named) = rules_above(file)?.ok_or(RecipientError::Missing)?;
         Self::check(&path.display().to_string(), &named)
     }
 
@@ -69,7 +69,7 @@ impl Recipients {
             parse(text)
                 .ok_or_else(|| RecipientError::NotRecipient { from: from.to_owned(), text: text.clone() })?;
         }
-        if named.is_empty() { Err(RecipientError::Nobody) } else { Ok(Self(named.to_vec())) }
+        if named.is_empty() { Err(RecipientError::Missing) } else { Ok(Self(named.to_vec())) }
     }
 
     /// Creates a data key encrypted for each recipient.

@@ -1,7 +1,7 @@
-//! The answer is no: what keeps a command from what it is for.
+//! Negative results of commands, such as problems in the cluster file.
 //!
-//! A command returns it as its error. `main` recognises it, prints it and ends with its exit status; any other error is printed
-//! as one chain of causes.
+//! A command returns a [`Refusal`] as its error. `main` prints it and exits with its status; any other error is printed
+//! as a chain of causes.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,56 +12,56 @@ use ichor_values::{FileIssue, Issue, Location, Sources};
 use crate::project::Project;
 use crate::{report, style};
 
-/// Why the answer is no.
+/// A negative result of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// The name of a cluster file is not text.
-    #[error("a path that is not UTF-8")]
+    /// The path of a cluster file is not UTF-8.
+    #[error("the path of the cluster file is not UTF-8")]
     Path,
-    /// A cluster file was not understood.
+    /// The cluster file is invalid.
     #[error("{name} has problems")]
     ClusterFile {
         name: String,
-        /// The texts it was read from.
+        /// Source texts of the cluster file.
         sources: Sources,
         problems: Vec<FileIssue>,
     },
-    /// Rules find errors in a cluster.
+    /// Rules found errors in the cluster.
     #[error("the cluster has errors")]
     Findings {
         sources: Sources,
         findings: Vec<Finding>,
-        /// Where secrets are in the sources.
+        /// Locations of secrets in the sources.
         hidden: Vec<Location>,
         consequence: &'static str,
     },
     /// Files cannot be rendered.
-    #[error("files cannot be rendered")]
+    #[error("cannot render files")]
     Unrendered { errors: Vec<Issue>, consequence: Option<&'static str> },
-    /// Anything else, each reason in words.
+    /// Other reasons, as text.
     #[error("{}", .0.join("; "))]
     Reasons(Vec<String>),
-    /// The person who was asked does not agree.
-    #[error("nothing was done")]
+    /// The user declined the confirmation.
+    #[error("nothing was changed")]
     Declined,
-    /// All reasons were printed when they were found.
-    #[error("the answer is no")]
+    /// All reasons were printed already.
+    #[error("the command has a negative result")]
     Printed,
 }
 
 impl Refusal {
-    /// A cluster in which rules found errors.
+    /// Creates a refusal for a cluster in which rules found errors.
     pub(crate) fn findings(project: Project, findings: Vec<Finding>, consequence: &'static str) -> Self {
-        let hidden = rules::secret_places(&project.cluster);
+        let hidden = rules::secret_locations(&project.cluster);
         Self::Findings { sources: project.sources, findings, hidden, consequence }
     }
 
-    /// Everything of this kind, each in words.
+    /// Creates a refusal with a text for each reason.
     pub(crate) fn reasons<R: ToString>(all: impl IntoIterator<Item = R>) -> Self {
         Self::Reasons(all.into_iter().map(|reason| reason.to_string()).collect())
     }
 
-    /// Prints it, and gives the exit status of the command that stops there.
+    /// Prints the refusal and returns its exit status.
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<ExitCode> {
         match self {
             Self::Path => {

@@ -59,11 +59,12 @@ pub(crate) fn resolve(from: &str, secret: &Secret) -> Result<String, SecretError
         Secret::Sops { file, key } => {
             let path = resolve_path(from, file.as_str());
             let documents = encrypted_file::open_sealed(Path::new(&path), None)?;
-            pick(&documents, key.as_str()).ok_or_else(|| SecretError::NoKey { path, key: key.to_string() })
+            value_at(&documents, key.as_str())
+                .ok_or_else(|| SecretError::NoKey { path, key: key.to_string() })
         }
-        Secret::Command(words) => {
-            let words: Vec<&str> = words.values().map(|word| word.as_str()).collect();
-            match words.split_first() {
+        Secret::Command(arguments) => {
+            let arguments: Vec<&str> = arguments.values().map(|argument| argument.as_str()).collect();
+            match arguments.split_first() {
                 Some((program, args)) => run(program, args),
                 None => Err(SecretError::Empty("the command".to_owned())),
             }
@@ -72,7 +73,7 @@ pub(crate) fn resolve(from: &str, secret: &Secret) -> Result<String, SecretError
 }
 
 /// Value at a key path such as `a.b.0` of a decrypted file, as text. Empty values count as missing.
-fn pick(documents: &[Value], key: &str) -> Option<String> {
+fn value_at(documents: &[Value], key: &str) -> Option<String> {
     let mut value = documents.first()?;
     for step in key.split('.') {
         value = match value {
@@ -100,7 +101,7 @@ fn run(program: &str, args: &[&str]) -> Result<String, SecretError> {
     command.args(args);
     // The output may contain the secret, so it is not passed on.
     let run = ProgramRun::new(command, PATIENCE).inherit_input().without_stderr().limit(LARGEST);
-    let output = run.run().and_then(ProgramOutput::succeeded).map_err(|error| match error {
+    let output = run.run().and_then(ProgramOutput::require_success).map_err(|error| match error {
         ProgramError::TimedOut { timeout, .. } => {
             SecretError::Slow { program: program.to_owned(), seconds: timeout.as_secs() }
         }

@@ -1,4 +1,4 @@
-//! Colours. They reach terminals only: `anstream` takes them off everywhere else.
+//! Colours and messages on stderr. `anstream` strips colours unless stderr is a terminal.
 
 use std::io::Write;
 
@@ -12,17 +12,17 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 
-/// Says something to the person in front of the terminal. Nobody listening is no error.
+/// Prints a message to stderr; a failed write is ignored.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
-/// Says that something is wrong.
+/// Prints an error message.
 pub(crate) fn say_error(text: &str) {
     say(&format!("{ERROR}error:{ERROR:#} {text}"));
 }
 
-/// The colour of a finding.
+/// Colour of a severity.
 pub(crate) fn severity(severity: Severity) -> Style {
     match severity {
         Severity::Error => ERROR,

@@ -133,10 +133,10 @@ fn output_text(output: &ProgramOutput) -> String {
 fn bird_release() -> io::Result<Option<(u16, u16)>> {
     let mut command = Command::new("bird");
     command.arg("--version");
-    let said = output_text(&ProgramRun::new(command, CHECK_TIMEOUT).run()?);
-    let release = |said: &str| {
-        let mut numbers = said.trim().strip_prefix("BIRD version ")?.split('.').map(str::parse);
+    let text = output_text(&ProgramRun::new(command, CHECK_TIMEOUT).run()?);
+    let release = |text: &str| {
+        let mut numbers = text.trim().strip_prefix("BIRD version ")?.split('.').map(str::parse);
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
     };
-    Ok(release(&said))
+    Ok(release(&text))
 }

@@ -1,4 +1,4 @@
-//! `ichor build`: what it writes, and when it writes nothing.
+//! `ichor build`: written files, and builds that must not write.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{Run, folder, ichor, ichor_with};
+use ichor_testbed::schema::assert_valid;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -24,7 +25,7 @@ nodes:
   - {name: solwk01, role: worker, index: 21}
 ";
 
-/// A cluster with its secrets, which are not encrypted.
+/// A cluster folder with unencrypted secrets.
 fn cluster(files: &[(&str, &str)]) -> TempDir {
     let mut all = vec![
         ("ichor.yaml", CLUSTER),
@@ -38,7 +39,7 @@ fn cluster(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// Every file below a folder, with what it holds.
+/// All files below a folder with their contents.
 fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
@@ -62,16 +63,18 @@ fn refused(run: &Run, folder: &TempDir, code: i32, why: &str) {
 }
 
 #[test]
-fn the_images_that_have_to_be_made_are_listed_and_nodes_are_installed_from_them() {
+fn required_images_are_listed_and_used_as_installers() {
     let folder =
         cluster(&[("ichor.yaml", &format!("{CLUSTER}image: {{source: ichor, registry: ghcr.io/me}}\n"))]);
 
     let run = ichor(folder.path(), "build");
 
     assert_eq!(run.code, 0, "{}", run.all());
-    assert!(run.stderr.contains("`ichor image build` makes it"), "{}", run.stderr);
+    assert!(run.stderr.contains("build it with `ichor image build`"), "{}", run.stderr);
     let built = files(&folder.path().join("build/sol"));
     let list: serde_json::Value = serde_json::from_slice(&built["images.json"]).unwrap();
+    assert_valid("images", &list);
+    assert_valid("manifest", &serde_json::from_slice(&built["manifest.json"]).unwrap());
     let image = &list["images"][0];
     assert_eq!(image["nodes"], json!(["solcp01", "solwk01"]));
     assert_eq!(image["products"], json!(["iso", "installer"]));
@@ -82,7 +85,7 @@ fn the_images_that_have_to_be_made_are_listed_and_nodes_are_installed_from_them(
 }
 
 #[test]
-fn every_node_has_its_files_and_only_its_owner_reads_them() {
+fn node_files_are_complete_and_private() {
     let folder = cluster(&[]);
 
     let run = ichor(folder.path(), "build");
@@ -118,7 +121,7 @@ fn every_node_has_its_files_and_only_its_owner_reads_them() {
 }
 
 #[test]
-fn what_talos_warns_about_is_printed_with_the_patch_that_brought_it() {
+fn warnings_of_talos_are_printed_with_their_patch() {
     let files = "machine: {files: [{path: /var/motd, permissions: 0o644, op: create, content: hello}]}\n";
     let cluster =
         cluster(&[("ichor.yaml", &CLUSTER.replace("v1.13.9", "v1.14.0-rc.1")), ("patch.yaml", files)]);
@@ -127,7 +130,7 @@ fn what_talos_warns_about_is_printed_with_the_patch_that_brought_it() {
     let checked = ichor(cluster.path(), "check --json");
 
     assert_eq!(built.code, 0, "{}", built.all());
-    let warning = "machine.files: files are deprecated: say the same in documents of their own";
+    let warning = "machine.files: files are deprecated: use documents of their own";
     let line = format!("warning: solcp01 and solwk01: {warning} (from the patch patch.yaml)\n");
     assert!(built.stderr.contains(&line), "{}", built.stderr);
     assert_eq!(checked.code, 0, "{}", checked.all());
@@ -138,7 +141,7 @@ fn what_talos_warns_about_is_printed_with_the_patch_that_brought_it() {
 }
 
 #[test]
-fn the_same_input_gives_the_same_bytes_and_nothing_is_written_twice() {
+fn builds_are_reproducible_and_unchanged_files_are_kept() {
     let folder = cluster(&[]);
     let root = folder.path().join("build/sol");
     let inode = || fs::metadata(root.join("nodes/solcp01/machine.yaml")).unwrap().ino();
@@ -154,7 +157,7 @@ fn the_same_input_gives_the_same_bytes_and_nothing_is_written_twice() {
 }
 
 #[test]
-fn one_node_can_be_built_alone() {
+fn a_single_node_can_be_built() {
     let folder = cluster(&[]);
 
     assert_eq!(ichor(folder.path(), "build --only solwk01").code, 0);
@@ -164,11 +167,11 @@ fn one_node_can_be_built_alone() {
     let of_node = |name: &&String| name.starts_with("nodes/solwk01/");
     assert_eq!(built.keys().filter(|name| !of_node(name)).collect::<Vec<_>>(), ["manifest.json"]);
     assert_eq!(unknown.code, 2);
-    assert!(unknown.stderr.contains("no node `solwk02`"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("unknown node `solwk02`"), "{}", unknown.stderr);
 }
 
 #[test]
-fn what_talos_would_refuse_is_not_written() {
+fn configurations_that_talos_rejects_are_not_written() {
     let folder = cluster(&[("patch.yaml", "machine: {network: {hostname: twice}}\n")]);
     let run = ichor(folder.path(), "build");
     refused(&run, &folder, 1, "machine.network.hostname");
@@ -179,18 +182,18 @@ fn what_talos_would_refuse_is_not_written() {
 }
 
 #[test]
-fn a_patch_that_is_named_as_encrypted_has_to_be() {
+fn a_patch_declared_as_encrypted_must_be_encrypted() {
     let text = CLUSTER.replace("[patch.yaml]", "[{sops: patch.yaml}]");
     let folder = cluster(&[("ichor.yaml", &text)]);
 
-    refused(&ichor(folder.path(), "build"), &folder, 1, "patch.yaml is not in the SOPS format");
+    refused(&ichor(folder.path(), "build"), &folder, 1, "patch.yaml is not encrypted with SOPS");
     let silenced = format!("{text}silence: [{{rule: patch-not-encrypted, why: a test}}]\n");
     fs::write(folder.path().join("ichor.yaml"), silenced).unwrap();
-    refused(&ichor(folder.path(), "build"), &folder, 1, "patch.yaml is not in the SOPS format: encrypt it");
+    refused(&ichor(folder.path(), "build"), &folder, 1, "patch.yaml is not in the SOPS format; encrypt it");
 }
 
 #[test]
-fn an_administrator_that_cannot_get_in_is_no_administrator() {
+fn an_invalid_administrator_certificate_stops_the_build() {
     let folder = cluster(&[("other/talosctl.yaml", OTHER_SECRETS)]);
     let imported = ichor(folder.path(), "secrets import other/talosctl.yaml --plain -o other/secrets.yaml");
     assert_eq!(imported.code, 0, "{}", imported.all());
@@ -210,7 +213,7 @@ fn an_administrator_that_cannot_get_in_is_no_administrator() {
 }
 
 #[test]
-fn secrets_that_are_missing_are_named_and_never_told() {
+fn missing_secrets_are_named_and_values_are_never_printed() {
     let folder = folder(&[("ichor.yaml", CLUSTER), ("patch.yaml", "machine: {}\n")]);
     refused(&ichor(folder.path(), "build"), &folder, 2, "ichor secrets new");
 
@@ -234,7 +237,7 @@ fn secrets_that_are_missing_are_named_and_never_told() {
 }
 
 #[test]
-fn a_carrier_that_cannot_hold_the_configuration_stops_the_build() {
+fn a_boot_medium_too_small_for_the_configuration_stops_the_build() {
     let early = |args: usize| {
         let more =
             format!("platform: metal, boot: {{from: early}}, kernel: {{args: [a={}]}}", "x".repeat(args));
@@ -245,14 +248,14 @@ fn a_carrier_that_cannot_hold_the_configuration_stops_the_build() {
     let (built, stopped) = (ichor(short.path(), "build"), ichor(long.path(), "build"));
 
     assert_eq!(built.code, 0, "{}", built.all());
-    let said = ichor(short.path(), "media inspect build/sol/nodes/solwk01/cmdline --talos v1.13.9");
-    assert_eq!(said.code, 0, "{}", said.all());
+    let run = ichor(short.path(), "media inspect build/sol/nodes/solwk01/cmdline --talos v1.13.9");
+    assert_eq!(run.code, 0, "{}", run.all());
     refused(&stopped, &long, 1, "nodes.solcp01.boot.from: early: the command line would have 2");
     assert!(stopped.stdout.contains("`boot.from: metal-iso` would do"), "{}", stopped.stdout);
 }
 
 #[test]
-fn what_an_earlier_build_left_is_removed() {
+fn obsolete_files_of_an_earlier_build_are_removed() {
     let folder = cluster(&[]);
     assert_eq!(ichor(folder.path(), "build").code, 0);
     let root = folder.path().join("build/sol");
@@ -270,7 +273,7 @@ fn what_an_earlier_build_left_is_removed() {
 }
 
 #[test]
-fn an_inline_patch_keeps_its_words_and_a_clash_names_its_patch() {
+fn an_inline_patch_keeps_its_text_and_a_conflict_names_its_patch() {
     let inline = "patches: [{inline: {machine: {sysctls: {a: 010, b: 1.10, c: 1_000, d: on}}}}]";
     let folder = cluster(&[("ichor.yaml", &CLUSTER.replace("patches: [patch.yaml]", inline))]);
     let run = ichor(folder.path(), "build");
@@ -284,11 +287,11 @@ fn an_inline_patch_keeps_its_words_and_a_clash_names_its_patch() {
     let folder = cluster(&[("ichor.yaml", &CLUSTER.replace("patches: [patch.yaml]", inline))]);
     let run = ichor(folder.path(), "build");
     refused(&run, &folder, 1, "defaults.patches[0]");
-    assert_eq!(run.stdout.lines().count(), 1, "told once for both nodes: {}", run.stdout);
+    assert_eq!(run.stdout.lines().count(), 1, "printed once for both nodes: {}", run.stdout);
 }
 
 #[test]
-fn a_release_that_is_not_known_is_refused() {
+fn an_unknown_release_is_refused() {
     let folder = cluster(&[("ichor.yaml", &CLUSTER.replace("v1.13.9", "v1.15.0"))]);
     let run = ichor(folder.path(), "build");
     assert_eq!(run.code, 1, "{}", run.all());
@@ -297,7 +300,7 @@ fn a_release_that_is_not_known_is_refused() {
 }
 
 #[test]
-fn a_node_that_runs_frr_has_its_files_too() {
+fn a_node_with_frr_has_its_configuration_files() {
     let routing = "routing: {backend: frr, neighbors: [{link: eth0, password: {env: BGP_PW}}]}\nimage: {registry: ghcr.io/example}\nnodes:";
     let text = CLUSTER.replace("loopback: null", "api: null").replace("nodes:", routing);
     let folder = cluster(&[("ichor.yaml", &text)]);
@@ -320,7 +323,7 @@ fn a_node_that_runs_frr_has_its_files_too() {
 }
 
 #[test]
-fn a_node_that_runs_talos_own_bird_has_its_file_and_its_extension() {
+fn a_node_with_the_official_bird_has_its_file_and_extension() {
     let routing = "routing: {backend: bird, carrier: official, neighbors: [{link: eth0}]}\nnodes:";
     let text = CLUSTER.replace("loopback: null", "api: null").replace("nodes:", routing);
     let folder = cluster(&[("ichor.yaml", &text)]);
@@ -331,17 +334,17 @@ fn a_node_that_runs_talos_own_bird_has_its_file_and_its_extension() {
     let root = folder.path().join("build/sol/nodes/solwk01");
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
     assert!(read("bird.conf").contains("protocol bgp 'fabric-eth0' {"));
-    assert!(!root.join("daemons").exists(), "nobody would read it");
+    assert!(!root.join("daemons").exists(), "no daemon would read it");
     assert!(read("schematic.yaml").contains("siderolabs/bird2"), "{}", read("schematic.yaml"));
     for name in ["boot.yaml", "machine.yaml"] {
-        let told = read(name);
-        assert!(told.contains("kind: ExtensionServiceConfig\nname: bird2\n"), "{told}");
-        assert!(told.contains("mountPath: /usr/local/etc/bird.conf\n"), "{told}");
+        let contents = read(name);
+        assert!(contents.contains("kind: ExtensionServiceConfig\nname: bird2\n"), "{contents}");
+        assert!(contents.contains("mountPath: /usr/local/etc/bird.conf\n"), "{contents}");
     }
 }
 
 #[test]
-fn what_is_around_the_nodes_is_written_too() {
+fn fabric_and_manifest_files_are_written() {
     let more = "fabric: {routers: [{name: gw, role: gateway, asn: 65001, addresses: [10.101.0.1], password: {env: BGP_PW}}]}\n\
                 routing: {backend: frr, neighbors: [{router: gw}], workload: {speaker: metallb}}\n\
                 image: {registry: ghcr.io/example}\nnodes:";
@@ -374,7 +377,7 @@ fn what_is_around_the_nodes_is_written_too() {
 }
 
 #[test]
-fn a_check_says_what_differs_and_writes_nothing() {
+fn a_check_reports_differences_and_writes_nothing() {
     let folder = cluster(&[]);
     let root = folder.path().join("build/sol");
     let path = |name: &str| root.join(name);
@@ -415,7 +418,7 @@ fn a_check_says_what_differs_and_writes_nothing() {
 }
 
 #[test]
-fn every_input_counts() {
+fn every_input_changes_the_digest() {
     let password = "routing: {backend: frr, neighbors: [{link: eth0, password: {env: SECRET}}]}\n";
     let mut text = CLUSTER.replace("loopback: null", "loopback: {v4: 10.101.254.0/24}");
     text.push_str(password);
@@ -484,7 +487,7 @@ fn a_build_that_is_killed_is_completed_by_the_next() {
 }
 
 #[test]
-fn what_makes_the_machines_is_written_too_and_holds_no_secret() {
+fn vm_definitions_are_written_without_secrets() {
     let more = "hypervisors:\n  pve: {proxmox: {url: https://pve:8006, token: {env: PVE_TOKEN}}}\n  \
                 edge: {libvirt: {uri: qemu+ssh://edge1/system}}\nnodes:\n  \
                 - {name: solwk02, index: 22, vm: {hypervisor: pve, id: 322}}\n  \
@@ -517,7 +520,7 @@ fn what_makes_the_machines_is_written_too_and_holds_no_secret() {
     for name in made {
         let text = String::from_utf8(built[name].clone()).unwrap();
         assert!(!text.contains("hunter2") && !text.contains("PRIVATE KEY"), "{name}");
-        // What a module reads has to be there; boot media have not been made yet.
+        // Files that a module reads must exist; the boot media are not built yet.
         for path in text.split("${path.module}/../../").skip(1) {
             let path = path.split(['"', '\\']).next().unwrap();
             assert!(built.contains_key(path), "{name}: {path}");
@@ -526,7 +529,7 @@ fn what_makes_the_machines_is_written_too_and_holds_no_secret() {
 }
 
 #[test]
-fn who_is_not_in_the_topology_of_containerlab_is_told() {
+fn machines_missing_in_the_containerlab_topology_are_reported() {
     let frr = include_str!("../../../examples/cilium/ichor.yaml");
     let notes = |text: &str| {
         let text = format!("{text}\nsecrets: secrets.yaml\n");
@@ -541,7 +544,7 @@ fn who_is_not_in_the_topology_of_containerlab_is_told() {
 
     assert!(!all.contains("containerlab"), "{all}");
     assert!(
-        some.contains("not in fabric/containerlab.clab.yml, because FRR does not run there: solwk03\n"),
+        some.contains("omitted from fabric/containerlab.clab.yml, because they do not run FRR: solwk03\n"),
         "{some}"
     );
 }

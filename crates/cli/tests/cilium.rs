@@ -1,4 +1,4 @@
-//! Cilium in configurations: rendered by helm, for which a script stands here, and kept in a lock.
+//! Cilium in configurations, rendered by a stand-in for helm and stored in a lock file.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,8 +8,7 @@ use tempfile::TempDir;
 
 const SECRETS: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
-/// Stands for helm: refuses words that it was not to be asked with, and shows the values it was given. Each time it is asked
-/// it leaves a line in `asked`.
+/// A stand-in for helm: rejects unexpected arguments and prints the values. Each call appends a line to `asked`.
 const HELM: &str = r#"#!/bin/sh
 set -eu
 echo "$*" >> "${0%/*}/asked"
@@ -35,7 +34,7 @@ printf -- '---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: given}\ndata:\
 cat $files | sed 's/^/    /'
 "#;
 
-/// A cluster with Cilium; `cluster` stands in its `cluster`.
+/// A cluster file with Cilium; `cluster` is added to its `cluster`.
 fn text(cluster: &str) -> String {
     format!(
         "cluster: {{name: sol, id: 101, talos: v1.13.9, kubernetes: v1.34.1, services: [172.20.0.0/16], cni: cilium{cluster}}}\n\
@@ -46,7 +45,7 @@ fn text(cluster: &str) -> String {
     )
 }
 
-/// The cluster with its secrets, and helm in a folder of its own.
+/// The cluster with its secrets, and helm in a separate folder.
 fn cluster(cluster: &str, files: &[(&str, &str)]) -> TempDir {
     let text = text(cluster);
     let mut all = vec![
@@ -63,13 +62,13 @@ fn cluster(cluster: &str, files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// Runs ichor where helm is installed.
+/// Runs ichor with helm installed.
 fn with_helm(folder: &TempDir, words: &str) -> Run {
     let path = format!("{}:/usr/bin:/bin", folder.path().join("bin").display());
     ichor_with(folder.path(), words, &[("PATH", &path)])
 }
 
-/// Runs ichor where no program is installed.
+/// Runs ichor without any installed program.
 fn without_helm(folder: &TempDir, words: &str) -> Run {
     let path = folder.path().join("empty").display().to_string();
     ichor_with(folder.path(), words, &[("PATH", &path)])
@@ -79,7 +78,7 @@ fn read(folder: &TempDir, name: &str) -> String {
     fs::read_to_string(folder.path().join(name)).unwrap_or_default()
 }
 
-/// How often helm was asked.
+/// Number of helm calls.
 fn asked(folder: &TempDir) -> usize {
     read(folder, "bin/asked").lines().count()
 }
@@ -87,14 +86,14 @@ fn asked(folder: &TempDir) -> usize {
 const PLANE: &str = "build/sol/nodes/solcp01/machine.yaml";
 
 #[test]
-fn what_helm_renders_is_in_the_control_planes_and_in_the_lock() {
+fn rendered_manifests_are_in_control_planes_and_the_lock_file() {
     let folder =
         cluster(", cilium: {values: values.yaml}", &[("values.yaml", "hubble: {relay: {enabled: true}}\n")]);
 
     let run = with_helm(&folder, "build");
 
     assert_eq!(run.code, 0, "{}", run.all());
-    assert!(run.stderr.contains("cilium.sol.lock has Cilium as helm rendered it"), "{}", run.stderr);
+    assert!(run.stderr.contains("cilium.sol.lock with Cilium as rendered by helm"), "{}", run.stderr);
     let (plane, lock) = (read(&folder, PLANE), read(&folder, "cilium.sol.lock"));
     for wanted in [
         "kind: DaemonSet",
@@ -104,7 +103,7 @@ fn what_helm_renders_is_in_the_control_planes_and_in_the_lock() {
     ] {
         assert!(plane.contains(wanted) && lock.contains(wanted), "{wanted}: {plane}\n{lock}");
     }
-    // helm takes the last of two values: the file's own come after those that Talos needs.
+    // The last value wins in helm: those of the user come after those that Talos needs.
     assert!(lock.find("k8sServiceHost") < lock.find("relay: {enabled: true}"), "{lock}");
     assert!(!read(&folder, "build/sol/nodes/solwk01/machine.yaml").contains("DaemonSet"));
     let judged = ichor(folder.path(), &format!("talos validate {PLANE} --mode cloud --talos v1.13.9"));
@@ -112,7 +111,7 @@ fn what_helm_renders_is_in_the_control_planes_and_in_the_lock() {
 }
 
 #[test]
-fn helm_is_asked_once_and_then_no_longer_needed() {
+fn helm_is_called_once_and_not_needed_afterwards() {
     let folder = cluster("", &[]);
     assert_eq!(with_helm(&folder, "build").code, 0);
     let first = read(&folder, PLANE);
@@ -131,7 +130,7 @@ fn helm_is_asked_once_and_then_no_longer_needed() {
 }
 
 #[test]
-fn another_release_or_other_values_are_rendered_anew() {
+fn another_release_or_other_values_are_rendered_again() {
     let folder = cluster(", cilium: {values: values.yaml}", &[("values.yaml", "debug: {enabled: false}\n")]);
     assert_eq!(with_helm(&folder, "build").code, 0);
 
@@ -160,14 +159,14 @@ fn another_release_or_other_values_are_rendered_anew() {
 }
 
 #[test]
-fn without_helm_and_without_a_lock_the_ways_out_are_told_and_nothing_is_written() {
+fn missing_helm_without_a_lock_file_is_an_error_with_alternatives() {
     let folder = cluster("", &[]);
 
     let run = without_helm(&folder, "build");
 
     assert_eq!(run.code, 1, "{}", run.all());
     for wanted in [
-        "cluster.cni: Cilium is rendered by helm, which is not installed here, and there is no cilium.sol.lock",
+        "cluster.cni: cannot render Cilium: helm is not installed, and the lock file cilium.sol.lock is missing",
         "install helm",
         "cluster.cilium.manifest",
     ] {
@@ -177,7 +176,7 @@ fn without_helm_and_without_a_lock_the_ways_out_are_told_and_nothing_is_written(
 }
 
 #[test]
-fn a_lock_of_other_values_does_not_do_in_the_place_of_helm() {
+fn a_lock_file_of_other_values_does_not_replace_helm() {
     let folder = cluster("", &[]);
     assert_eq!(with_helm(&folder, "build").code, 0);
     fs::write(folder.path().join("ichor.yaml"), text(", kubeprism: 7446")).unwrap();
@@ -185,11 +184,11 @@ fn a_lock_of_other_values_does_not_do_in_the_place_of_helm() {
     let run = without_helm(&folder, "build");
 
     assert_eq!(run.code, 1, "{}", run.all());
-    assert!(run.stdout.contains("cilium.sol.lock was rendered from other values"), "{}", run.stdout);
+    assert!(run.stdout.contains("cilium.sol.lock was rendered for other values"), "{}", run.stdout);
 }
 
 #[test]
-fn a_lock_that_somebody_changed_is_neither_taken_nor_overwritten() {
+fn a_modified_lock_file_is_neither_used_nor_overwritten() {
     let folder = cluster("", &[]);
     assert_eq!(with_helm(&folder, "build").code, 0);
     let changed = read(&folder, "cilium.sol.lock").replace("kind: DaemonSet", "kind: Deployment");
@@ -198,12 +197,12 @@ fn a_lock_that_somebody_changed_is_neither_taken_nor_overwritten() {
     let run = with_helm(&folder, "build");
 
     assert_eq!(run.code, 1, "{}", run.all());
-    assert!(run.stdout.contains("cilium.sol.lock: somebody changed it"), "{}", run.stdout);
+    assert!(run.stdout.contains("cilium.sol.lock: changed by hand"), "{}", run.stdout);
     assert_eq!(read(&folder, "cilium.sol.lock"), changed);
 }
 
 #[test]
-fn a_manifest_that_was_rendered_elsewhere_needs_no_helm() {
+fn a_manifest_rendered_elsewhere_needs_no_helm() {
     let manifest = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: cilium}\n";
     let folder = cluster(", cilium: {manifest: cilium.yaml}", &[("cilium.yaml", manifest)]);
 
@@ -215,18 +214,18 @@ fn a_manifest_that_was_rendered_elsewhere_needs_no_helm() {
 }
 
 #[test]
-fn what_helm_says_is_told() {
+fn errors_of_helm_are_reported() {
     let folder = cluster(", cilium: {version: 9.9.9}", &[]);
 
     let run = with_helm(&folder, "build");
 
     assert_eq!(run.code, 1, "{}", run.all());
-    let told = "cluster.cni: helm refuses: Error: chart \"cilium\" version \"9.9.9\" not found\n";
-    assert!(run.stdout.contains(told), "{}", run.stdout);
+    let message = "cluster.cni: helm failed: Error: chart \"cilium\" version \"9.9.9\" not found\n";
+    assert!(run.stdout.contains(message), "{}", run.stdout);
 }
 
 #[test]
-fn keys_that_a_chart_makes_are_kept_nowhere() {
+fn keys_generated_by_a_chart_are_not_stored() {
     let silence = "silence: [{rule: cilium-values, at: cluster.cilium.values, why: \"to see\"}]\n";
     let folder = cluster(
         ", cilium: {values: values.yaml}",
@@ -239,12 +238,12 @@ fn keys_that_a_chart_makes_are_kept_nowhere() {
 
     assert_eq!((found.code, run.code), (1, 1), "{}{}", found.all(), run.all());
     assert!(found.stdout.contains("cilium-values"), "{}", found.stdout);
-    assert!(run.stdout.contains("it has the Secret cilium-ca"), "{}", run.stdout);
+    assert!(run.stdout.contains("the Secret cilium-ca would be stored unencrypted"), "{}", run.stdout);
     assert!(!run.all().contains("aHVudGVyMg") && !folder.path().join("cilium.sol.lock").exists());
 }
 
 #[test]
-fn what_helm_would_be_asked_is_shown() {
+fn show_prints_the_helm_command_line() {
     let folder = cluster(", cilium: {values: values.yaml}", &[("values.yaml", "debug: {enabled: true}\n")]);
 
     let shown = without_helm(&folder, "show cilium");
@@ -259,13 +258,13 @@ fn what_helm_would_be_asked_is_shown() {
 }
 
 #[test]
-fn where_helm_is_not_asked_is_shown_too() {
+fn show_reports_clusters_without_helm() {
     let folder = cluster(", cilium: {manifest: a.yaml}", &[("a.yaml", "apiVersion: v1\nkind: A\n")]);
     let other = crate::common::folder(&[("ichor.yaml", crate::common::GOOD)]);
 
     let manifest = without_helm(&folder, "show cilium");
     let flannel = ichor(other.path(), "show cilium");
 
-    assert_eq!(manifest.stdout, "helm is not asked: `cluster.cilium.manifest` is given\n");
-    assert_eq!(flannel.stdout, "helm is not asked: the pod network is flannel\n");
+    assert_eq!(manifest.stdout, "helm is not used: `cluster.cilium.manifest` is set\n");
+    assert_eq!(flannel.stdout, "helm is not used: the pod network is flannel\n");
 }

@@ -1,4 +1,4 @@
-//! `ichor extension check`, as a user runs it.
+//! `ichor extension check` on the command line.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -21,7 +21,7 @@ fn cases(kind: &str) -> Vec<Value> {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Puts what a case describes on disk.
+/// Writes the files of a case to disk.
 fn unpack(top: &Path, tree: &Value) {
     for item in tree.as_array().unwrap() {
         let path = top.join(item["path"].as_str().unwrap());
@@ -43,12 +43,12 @@ fn assert_agrees(run: &Run, says: &Value, what: &str) {
     assert_eq!(json["problems"].as_array().unwrap().is_empty(), want, "{what}");
     for remark in ["problems", "warnings"].iter().flat_map(|key| json[key].as_array().unwrap()) {
         let is_told = |key: &str| !remark[key].as_str().unwrap().is_empty();
-        assert!(is_told("file") && is_told("message") && is_told("fix"), "{what}: {remark}");
+        assert!(is_told("file") && is_told("message") && is_told("help"), "{what}: {remark}");
     }
 }
 
 #[test]
-fn every_extension_is_answered_as_each_release_does() {
+fn extensions_are_validated_as_by_each_release() {
     let cases = cases("extensions");
     assert!(cases.len() > 20);
     for case in cases {
@@ -62,7 +62,7 @@ fn every_extension_is_answered_as_each_release_does() {
 }
 
 #[test]
-fn every_service_is_answered_as_each_release_does() {
+fn services_are_validated_as_by_each_release() {
     let cases = cases("extension-services");
     assert!(cases.len() > 10);
     for case in cases {
@@ -75,7 +75,7 @@ fn every_service_is_answered_as_each_release_does() {
 }
 
 #[test]
-fn pipes_and_sockets_are_refused_and_not_opened() {
+fn pipes_and_sockets_are_refused_without_opening_them() {
     let folder = folder(&[("manifest.yaml", MANIFEST), ("rootfs/usr/local/x", "")]);
     for path in ["rootfs/usr/local/pipe", "rootfs/usr/local/etc/containers/frr.yaml"] {
         let path = folder.path().join(path);
@@ -93,7 +93,7 @@ fn pipes_and_sockets_are_refused_and_not_opened() {
 }
 
 #[test]
-fn links_lead_nowhere_outside_of_the_extension() {
+fn links_out_of_the_extension_are_not_followed() {
     let folder = folder(&[("secret", "hunter2: [\n"), ("x/rootfs/usr/local/x", "")]);
     symlink(folder.path().join("secret"), folder.path().join("x/manifest.yaml")).unwrap();
     fs::create_dir_all(folder.path().join("x/rootfs/usr/local/etc/containers")).unwrap();
@@ -124,25 +124,25 @@ fn a_root_that_is_a_link_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error_that_names_it() {
+fn the_error_of_an_unreadable_file_names_the_file() {
     let long = " ".repeat((256 << 10) + 1);
     let tar = format!("{}ustar", "\0".repeat(257));
     let folder = folder(&[("long/manifest.yaml", &long), ("x.tar", &tar), ("rootfs/x", "")]);
 
-    for (what, said) in [
+    for (what, message) in [
         ("no", "cannot read no: No such file"),
-        ("long", "long/manifest.yaml is longer than 256 KiB"),
+        ("long", "cannot read long/manifest.yaml: longer than 256 KiB"),
         ("x.tar", "cannot check the image x.tar"),
         (". --talos 1.9", "1.11 to 1.14"),
     ] {
         let run = ichor(folder.path(), &format!("extension check {what}"));
         assert_eq!(run.code, 2, "{what}: {}", run.all());
-        assert!(run.stderr.contains(said), "{what}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{what}: {}", run.stderr);
     }
 }
 
 #[test]
-fn a_name_cannot_move_the_cursor() {
+fn control_characters_in_names_are_escaped() {
     let folder = folder(&[("manifest.yaml", MANIFEST), ("rootfs/\u{1b}[2Jx", "")]);
 
     let run = ichor(folder.path(), "extension check .");
@@ -151,7 +151,7 @@ fn a_name_cannot_move_the_cursor() {
 }
 
 #[test]
-fn many_wrong_files_are_counted() {
+fn many_invalid_files_are_counted() {
     let folder = folder(&[("manifest.yaml", MANIFEST)]);
     fs::create_dir_all(folder.path().join("rootfs/opt")).unwrap();
     (0..250).for_each(|nth| fs::write(folder.path().join(format!("rootfs/opt/{nth}")), "").unwrap());
@@ -160,7 +160,7 @@ fn many_wrong_files_are_counted() {
     let json = ichor(folder.path(), "extension check . --json").json();
 
     assert!(run.stdout.contains("50 more not shown"), "{}", run.stdout);
-    assert_eq!((json["problems"].as_array().unwrap().len(), &json["omitted_problems"]), (200, &50.into()));
+    assert_eq!((json["problems"].as_array().unwrap().len(), &json["problems_omitted"]), (200, &50.into()));
 }
 
 #[test]
@@ -173,10 +173,11 @@ fn a_service_file_is_named_after_its_service() {
     assert_eq!((named.code, named.stdout.as_str()), (0, ""));
     assert_eq!(named.stderr, "frr.yaml: Talos v1.14 accepts it\n");
     assert_eq!(other.code, 0);
-    assert!(other.stdout.contains("call it frr.yaml"), "{}", other.stdout);
+    assert!(other.stdout.contains("named `frr` regardless of the file name"), "{}", other.stdout);
+    assert!(other.stdout.contains("rename it to frr.yaml"), "{}", other.stdout);
 }
 
-/// The block behind a mark in docs/how-to/check-an-extension.md.
+/// The block after a marker in docs/how-to/check-an-extension.md.
 fn block(mark: &str) -> String {
     let text = fs::read_to_string(root().join("docs/how-to/check-an-extension.md")).unwrap();
     let rest = text.split_once(&format!("{mark}\n")).unwrap_or_else(|| panic!("no {mark}")).1;
@@ -184,7 +185,7 @@ fn block(mark: &str) -> String {
 }
 
 #[test]
-fn the_document_shows_what_is_printed() {
+fn the_output_in_the_documentation_is_current() {
     let files = ["frr/manifest.yaml", "frr/rootfs/usr/local/etc/containers/frr.yaml"];
     let texts = files.map(|file| block(&format!("```yaml\n# {file}")));
     // The first line of each is its comment.

@@ -1,4 +1,4 @@
-//! `ichor extension build` and `push`, as a user runs them.
+//! `ichor extension build` and `push` on the command line.
 
 use ichor_testbed::elf;
 pub mod registry;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 
-/// A small system with BIRD for a machine.
+/// A small root file system with BIRD for an architecture.
 fn system(machine: u16) -> FileTree {
     let mut root = FileTree::default();
     let program = || TreeEntry::file(0o755, elf(machine, Some(LOADER), &["libc.so.6"], None));
@@ -69,7 +69,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// What the image of an archive unpacks to.
+/// Unpacks the image of an archive.
 fn unpacked(archive: &Path, arch: Arch) -> FileTree {
     let mut memory = MemoryStore::default();
     let mut source = Archive::open(fs::File::open(archive).unwrap(), &mut memory).unwrap().layout().unwrap();
@@ -77,8 +77,8 @@ fn unpacked(archive: &Path, arch: Arch) -> FileTree {
     image.unpack(&mut source, &mut memory, &|| {}).unwrap()
 }
 
-/// Puts an unpacked image on disk.
-fn put(root: &FileTree, folder: &Path) {
+/// Writes an unpacked image to disk.
+fn write_tree(root: &FileTree, folder: &Path) {
     fs::create_dir(folder).unwrap();
     for (path, entry) in root.iter() {
         let path = folder.join(path);
@@ -95,7 +95,7 @@ fn put(root: &FileTree, folder: &Path) {
 }
 
 #[test]
-fn same_input_same_bytes_whatever_it_is_read_from() {
+fn builds_are_reproducible_from_every_kind_of_source() {
     let desk = desk();
     let build = |from: &str, out: &str| {
         let words = format!("extension build --backend bird --from {from} --agent agent -o {out}");
@@ -116,16 +116,16 @@ fn same_input_same_bytes_whatever_it_is_read_from() {
     assert_eq!(sbom("one.spdx.json"), sbom("folder.spdx.json"));
     assert!(run.stdout.contains("amd64  agent"), "{}", run.stdout);
     assert!(run.stderr.contains("folder: bird 2.17.1, sha256:"), "{}", run.stderr);
-    assert!(run.stderr.contains("no licence text in the input: bird"), "{}", run.stderr);
+    assert!(run.stderr.contains("amd64: no licence text for bird"), "{}", run.stderr);
 }
 
 #[test]
-fn what_is_made_is_what_talos_takes() {
+fn a_built_extension_is_accepted_by_talos() {
     let desk = desk();
     let run = ichor(desk.path(), "extension build --backend bird --from image --agent agent -o bird.tar");
     assert_eq!(run.code, 0, "{}", run.all());
 
-    put(&unpacked(&desk.path().join("bird.tar"), Arch::Amd64), &desk.path().join("bird"));
+    write_tree(&unpacked(&desk.path().join("bird.tar"), Arch::Amd64), &desk.path().join("bird"));
 
     for release in ["1.11", "1.12", "1.13", "1.14"] {
         let run = ichor(desk.path(), &format!("extension check bird --talos {release} --json"));
@@ -139,7 +139,7 @@ fn what_is_made_is_what_talos_takes() {
 }
 
 #[test]
-fn an_image_is_judged_as_what_it_unpacks_to() {
+fn an_image_is_validated_by_its_unpacked_contents() {
     let desk = desk();
     build(desk.path());
     let both = "--agent agent --agent agent-arm64";
@@ -155,14 +155,14 @@ fn an_image_is_judged_as_what_it_unpacks_to() {
             "{json}"
         );
     }
-    // A system that is no extension.
+    // A root file system that is not an extension.
     let other = ichor(desk.path(), "extension check image.tar");
     assert_eq!(other.code, 1, "{}", other.all());
     assert!(other.stdout.contains("manifest.yaml: error: missing"), "{}", other.stdout);
 }
 
 #[test]
-fn one_image_for_both_architectures() {
+fn an_image_can_have_both_architectures() {
     let desk = desk();
     let words = "extension build --backend bird --from image --agent agent --agent agent-arm64 --name mine \
                  --version 7~rc1 -o mine.tar --json";
@@ -183,7 +183,7 @@ fn one_image_for_both_architectures() {
 }
 
 #[test]
-fn a_build_that_fails_leaves_everything_as_it_was() {
+fn a_failed_build_changes_nothing() {
     let desk = desk();
     fs::create_dir(desk.path().join("mine")).unwrap();
     fs::write(desk.path().join("mine/notes"), "").unwrap();
@@ -193,44 +193,44 @@ fn a_build_that_fails_leaves_everything_as_it_was() {
     let before = names(desk.path());
     let base = "--backend bird --from image --agent agent";
 
-    for (words, said) in [
-        (format!("{base} -o no/x.tar"), "there is no folder no"),
-        (format!("{base} -o mine"), "mine has notes in it, and is not replaced"),
+    for (words, message) in [
+        (format!("{base} -o no/x.tar"), "missing folder no"),
+        (format!("{base} -o mine"), "refusing to replace mine: notes is not part of an OCI layout"),
         (format!("{base} -o agent"), "agent is not a folder"),
-        (format!("{base} --arch arm64 -o x"), "there is no agent for arm64"),
+        (format!("{base} --arch arm64 -o x"), "no agent for arm64"),
         (format!("{base} --agent agent -o x"), "a second agent for amd64"),
         (format!("{base} --name ../x -o x"), "not a service name"),
-        (format!("{base} --version / -o x"), "no version"),
+        (format!("{base} --version / -o x"), "`/` is not a version"),
         ("--backend bird --from image --agent script -o x".to_owned(), "not an ELF file"),
         (
             "--backend frr --from image --agent agent -o x".to_owned(),
-            "zebra, bgpd, staticd, bfdd, vtysh not in image",
+            "zebra, bgpd, staticd, bfdd, vtysh not found in image",
         ),
-        ("--backend bird --agent agent -o x".to_owned(), "nothing says where BIRD is to be taken from"),
+        ("--backend bird --agent agent -o x".to_owned(), "no source of BIRD"),
         ("--backend native --agent agent -o x".to_owned(), "want one of frr, bird, gobgp"),
         ("--backend bird --from ./no --agent agent -o x".to_owned(), "cannot read ./no"),
         ("--backend bird --from mine --agent agent -o x".to_owned(), "mine is not an OCI layout"),
         ("--backend bird --from agent --agent agent -o x".to_owned(), "cannot use agent"),
         ("--backend bird --from cut.tar --agent agent -o x".to_owned(), "cannot use cut.tar"),
-        ("--backend bird --from A/b --agent agent -o x".to_owned(), "`A/b` names no image"),
+        ("--backend bird --from A/b --agent agent -o x".to_owned(), "`A/b` is not an image reference"),
         ("--backend bird --packages agent --agent agent -o x".to_owned(), "not a Debian package"),
-        ("--backend bird --packages image --agent agent -o x".to_owned(), "there is no .deb in image"),
-        ("--backend bird --debian ../x --agent agent -o x".to_owned(), "no suite of Debian's"),
+        ("--backend bird --packages image --agent agent -o x".to_owned(), "no .deb files in image"),
+        ("--backend bird --debian ../x --agent agent -o x".to_owned(), "is not a Debian suite"),
         ("--backend bird --debian a --from b --agent agent -o x".to_owned(), "cannot be used with"),
     ] {
         let run = ichor(desk.path(), &format!("extension build {words}"));
         assert_eq!(run.code, 2, "{words}: {}", run.all());
-        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{words}: {}", run.stderr);
         assert_eq!(names(desk.path()), before, "{words}");
     }
 }
 
 #[test]
-fn the_agent_is_looked_for_beside_ichor() {
+fn the_default_agent_is_next_to_ichor() {
     let desk = desk();
     let (program, folder) = (env!("CARGO_BIN_EXE_ichor"), desk.path().join("bin"));
     fs::create_dir(&folder).unwrap();
-    // What lies beside the one that cargo built depends on what else it built.
+    // The files next to cargo's binary depend on what else was built.
     if fs::hard_link(program, folder.join("ichor")).is_err() {
         fs::copy(program, folder.join("ichor")).unwrap();
     }
@@ -244,13 +244,13 @@ fn the_agent_is_looked_for_beside_ichor() {
     fs::rename(desk.path().join("agent"), folder.join("ichor-agent")).unwrap();
     let with = build();
 
-    let said = String::from_utf8_lossy(&without.stderr);
-    assert!(without.status.code() == Some(2) && said.contains("name it with --agent"), "{said}");
+    let message = String::from_utf8_lossy(&without.stderr);
+    assert!(without.status.code() == Some(2) && message.contains("pass it with --agent"), "{message}");
     assert!(with.status.success(), "{}", String::from_utf8_lossy(&with.stderr));
 }
 
 #[test]
-fn a_layer_that_was_changed_is_not_used() {
+fn a_modified_layer_is_rejected() {
     let desk = desk();
     let blobs = desk.path().join("image/blobs/sha256");
     let largest =
@@ -264,7 +264,7 @@ fn a_layer_that_was_changed_is_not_used() {
 
     assert_eq!(run.code, 2);
     assert!(
-        run.stderr.contains(&format!("blob sha256:{largest} is not what it is called")),
+        run.stderr.contains(&format!("blob sha256:{largest} is corrupt: its SHA-256 is ")),
         "{}",
         run.stderr
     );
@@ -288,14 +288,14 @@ fn deb(control: &str, files: &FileTree) -> Vec<u8> {
 }
 
 #[test]
-fn packages_of_debian_are_as_good_as_an_image() {
+fn debian_packages_can_replace_an_image() {
     let desk = desk();
     let folder = desk.path().join("debs");
     fs::create_dir(&folder).unwrap();
     let system = system(AMD64);
     let part = |paths: &[&str]| {
         let mut root = FileTree::default();
-        // Packages have folders that are links on a machine.
+        // Packages have folders that are symlinks on an installed system.
         root.put("lib64", TreeEntry::folder());
         for path in paths {
             root.put(path, system.get(path).unwrap().clone());
@@ -320,7 +320,7 @@ fn packages_of_debian_are_as_good_as_an_image() {
     assert!(String::from_utf8_lossy(sbom).contains("pkg:deb/debian/libc6@2.0.12-7"));
     assert!(tree.read("rootfs/usr/local/lib/containers/bird/lib64/ld-linux-x86-64.so.2").is_some());
     assert_eq!(alone.code, 2);
-    assert!(alone.stderr.contains("libc.so.6, which /usr/sbin/bird needs"), "{}", alone.stderr);
+    assert!(alone.stderr.contains("libc.so.6 (needed by /usr/sbin/bird)"), "{}", alone.stderr);
 }
 
 fn build(desk: &Path) -> String {
@@ -330,7 +330,7 @@ fn build(desk: &Path) -> String {
 }
 
 #[test]
-fn an_image_is_pushed_as_it_is_and_pulled_again() {
+fn an_image_is_pushed_unchanged_and_pulled_again() {
     let desk = desk();
     let digest = build(desk.path());
     let registry = Registry::start(None);
@@ -339,21 +339,21 @@ fn an_image_is_pushed_as_it_is_and_pulled_again() {
     let first = ichor(desk.path(), &format!("extension push bird.tar {target} --json")).json();
     let second = ichor(desk.path(), &format!("extension push bird.tar {target} --json")).json();
 
-    assert_eq!((&first["digest"], &first["blobs_sent"]), (&digest.as_str().into(), &4.into()));
-    assert_eq!((&second["blobs_sent"], &second["blobs_present"]), (&0.into(), &4.into()));
+    assert_eq!((&first["digest"], &first["blobs_uploaded"]), (&digest.as_str().into(), &4.into()));
+    assert_eq!((&second["blobs_uploaded"], &second["blobs_already_present"]), (&0.into(), &4.into()));
     assert_eq!(first["pinned_reference"].as_str().unwrap(), format!("{}/me/bird@{digest}", registry.host));
     let pinned = first["pinned_reference"].as_str().unwrap();
-    // An extension has no BIRD where one is looked for; that it was looked for there is what is asked.
+    // The extension has no BIRD in the usual place; the error shows that it was pulled and searched.
     let run =
         ichor(desk.path(), &format!("extension build --backend bird --from {pinned} --agent agent -o x"));
-    assert!(run.stderr.contains("bird, birdc not in"), "{}", run.all());
+    assert!(run.stderr.contains("bird, birdc not found in"), "{}", run.all());
     registry.spoil();
     let run =
         ichor(desk.path(), &format!("extension build --backend bird --from {pinned} --agent agent -o x"));
-    assert!(run.stderr.contains("and should have"), "{}", run.all());
+    assert!(run.stderr.contains("has SHA-256"), "{}", run.all());
 }
 
-/// A stand-in for a program that keeps passwords: it answers `get` with what is in a file named after the server.
+/// A stand-in for a credential helper: it answers `get` with the contents of a file named after the server.
 const HELPER: &str = r#"#!/bin/sh
 read -r server
 [ "$1" = get ] && cat "$(dirname "$0")/kept-$server" 2>/dev/null && exit 0
@@ -362,7 +362,7 @@ exit 1
 "#;
 
 #[test]
-fn a_password_or_a_token_comes_from_the_helper_that_a_file_names() {
+fn passwords_and_tokens_come_from_the_configured_credential_helper() {
     let desk = desk();
     build(desk.path());
     let registry = Registry::start(Some("me:hunter2"));
@@ -387,21 +387,21 @@ fn a_password_or_a_token_comes_from_the_helper_that_a_file_names() {
     let token = r#"{"ServerURL": "x", "Username": "<token>", "Secret": "1d3n+t1ty"}"#;
 
     let good = [push(&of_one, Some(password)), push(&of_all, Some(password)), push(&of_one, Some(token))];
-    let nothing = push(&of_one, None);
-    let strange = push(&of_all, Some("hunter2"));
+    let empty = push(&of_one, None);
+    let invalid = push(&of_all, Some("hunter2"));
     let absent = push(&of_one.replace("stand-in", "not-there"), Some(password));
 
     for run in &good {
         assert_eq!(run.code, 0, "{}", run.all());
     }
-    assert!(nothing.code == 2 && nothing.stderr.contains("401"), "{}", nothing.stderr);
+    assert!(empty.code == 2 && empty.stderr.contains("401"), "{}", empty.stderr);
+    let why = format!("docker-credential-stand-in returned invalid credentials of {}", registry.host);
+    assert!(invalid.code == 2 && invalid.stderr.contains(&why), "{}", invalid.stderr);
     let why =
-        format!("docker-credential-stand-in answers for {} what is no name and password", registry.host);
-    assert!(strange.code == 2 && strange.stderr.contains(&why), "{}", strange.stderr);
-    let why = format!("docker-credential-not-there, which keeps the password for {}, is not", registry.host);
+        format!("docker-credential-not-there, the credential helper for {}, is not installed", registry.host);
     assert!(absent.code == 2 && absent.stderr.contains(&why), "{}", absent.stderr);
     assert!(absent.stderr.contains("auth.json"), "{}", absent.stderr);
-    for run in good.into_iter().chain([nothing, strange, absent]) {
+    for run in good.into_iter().chain([empty, invalid, absent]) {
         assert!(
             !run.all().contains("hunter2") && !run.all().contains("t1ty") && !run.all().contains("t0k3n")
         );
@@ -409,7 +409,7 @@ fn a_password_or_a_token_comes_from_the_helper_that_a_file_names() {
 }
 
 #[test]
-fn a_registry_that_asks_gets_a_password_and_nobody_else_sees_it() {
+fn credentials_are_sent_only_to_the_registry_and_never_printed() {
     let desk = desk();
     build(desk.path());
     let registry = Registry::start(Some("me:hunter2"));
@@ -427,7 +427,7 @@ fn a_registry_that_asks_gets_a_password_and_nobody_else_sees_it() {
     let (ok, bad, none, broken) = (push(&good), push(&wrong), push("{}"), push("{\"auths\": hunter2"));
 
     assert_eq!(ok.code, 0, "{}", ok.all());
-    assert!(bad.code == 2 && bad.stderr.contains("is the password for it still good"), "{}", bad.stderr);
+    assert!(bad.code == 2 && bad.stderr.contains("check that the credentials are valid"), "{}", bad.stderr);
     assert!(none.code == 2 && none.stderr.contains("401"), "{}", none.stderr);
     assert!(broken.code == 2 && broken.stderr.contains("auth.json is not JSON"), "{}", broken.stderr);
     for run in [ok, bad, none, broken] {
@@ -438,24 +438,24 @@ fn a_registry_that_asks_gets_a_password_and_nobody_else_sees_it() {
 }
 
 #[test]
-fn what_cannot_be_pushed_is_told() {
+fn inputs_that_cannot_be_pushed_are_reported() {
     let desk = desk();
     build(desk.path());
-    for (words, said) in [
+    for (words, message) in [
         ("bird.tar https://r.io/a", "a reference has no scheme"),
         ("no.tar localhost:1/a", "cannot read no.tar"),
-        ("ghcr.io/a/b localhost:1/a", "there is no layout or archive ghcr.io/a/b"),
+        ("ghcr.io/a/b localhost:1/a", "no OCI layout or archive at ghcr.io/a/b"),
         ("agent localhost:1/a", "cannot use agent"),
         ("bird.tar 127.0.0.1:1/a", "cannot reach http://127.0.0.1:1/v2/a/blobs/"),
     ] {
         let run = ichor(desk.path(), &format!("extension push {words}"));
         assert_eq!(run.code, 2, "{words}: {}", run.all());
-        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{words}: {}", run.stderr);
     }
 }
 
 #[test]
-fn the_document_shows_the_definition_that_is_made() {
+fn the_service_definition_in_the_documentation_is_current() {
     let desk = desk();
     let run =
         ichor(desk.path(), "extension build --backend bird --from image --agent agent --name frr -o frr.tar");
@@ -471,5 +471,5 @@ fn the_document_shows_the_definition_that_is_made() {
     assert_eq!(shown, made);
 }
 
-/// Real tools and real daemons.
+/// Tests with real tools and daemons.
 mod lab;

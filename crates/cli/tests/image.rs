@@ -1,10 +1,10 @@
-//! `ichor image build`, as a user runs it, on a release of Talos in small. That what is made boots is shown elsewhere, on a real kernel.
+//! `ichor image build` on the command line, with a miniature Talos release. Other tests boot the images with a real kernel.
 
+mod first_run;
 mod lab;
 mod layout;
 mod official;
 pub mod release;
-mod stranger;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,10 +24,10 @@ use tempfile::TempDir;
 
 const TALOS: &str = "v1.13.9";
 const ALL: &str = "netboot,uki,iso,disk,qcow2,installer";
-/// How many files they are: the network boots three.
+/// Number of files of all products; netboot has three.
 const FILES: usize = 8;
 
-/// A folder with a release, an extension and what installers are made of.
+/// A folder with a release, an extension and an installer base image.
 fn desk() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -39,7 +39,7 @@ fn desk() -> TempDir {
     folder
 }
 
-/// Builds with everything that is there but what `words` say otherwise.
+/// Builds from the folder with additional arguments.
 fn build(folder: &Path, words: &str) -> Run {
     let words = format!("image build --installer-base installer-base.tar --cache cache {words}");
     ichor(folder, &words)
@@ -61,7 +61,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_product_is_made_and_always_the_same() {
+fn products_are_built_reproducibly() {
     let folder = desk();
     let words =
         format!("--talos {TALOS} --platform nocloud --base imager.tar --extension frr.tar --product {ALL}");
@@ -77,25 +77,27 @@ fn every_product_is_made_and_always_the_same() {
     want.sort();
     assert_eq!(want.len(), FILES);
     assert_eq!(names(&folder.path().join("one")), want);
-    // Where GRUB and XFS are at hand, a disk has what mkfs.xfs makes of the time of day.
+    // With GRUB and mkfs.xfs installed, a disk has timestamps of mkfs.xfs.
     let is_disk = |name: &str| [".raw", ".qcow2"].iter().any(|end| name.ends_with(end));
     for name in want.iter().filter(|name| !is_disk(name)) {
         let read = |run: &str| fs::read(folder.path().join(run).join(name)).unwrap();
         assert!(read("one") == read("two"), "{name}");
     }
     assert_eq!(
-        first.stderr.contains("other bytes each time"),
-        !first.stderr.contains("the disk boots under UEFI alone")
+        first.stderr.contains("is not reproducible"),
+        !first.stderr.contains("the disk boots only under UEFI")
     );
     let json = second.json();
     let image = &json["images"][0];
     assert_eq!(image["extensions"][0]["name"], "frr");
     assert_eq!(image["products"].as_array().unwrap().len(), 6);
-    assert!(image["kernel_arguments"].as_str().unwrap().starts_with("talos.platform=nocloud console=tty1"));
+    assert!(
+        image["kernel_command_line"].as_str().unwrap().starts_with("talos.platform=nocloud console=tty1")
+    );
 }
 
 #[test]
-fn a_disk_for_uefi_alone_is_always_the_same() {
+fn a_disk_for_uefi_only_is_reproducible() {
     let folder = desk();
     let arm64 = |name: &str, bytes: Vec<u8>| fs::write(folder.path().join(name), bytes).unwrap();
     arm64("uki.efi", release::kernel_image(Arch::Arm64, TALOS));
@@ -112,7 +114,7 @@ fn a_disk_for_uefi_alone_is_always_the_same() {
 }
 
 #[test]
-fn what_is_made_is_read_back() {
+fn built_images_are_readable_as_a_base() {
     let folder = desk();
     let words = format!(
         "--talos {TALOS} --base imager.tar --extension frr.tar --kernel-arg quiet --meta 0xc=x --product {ALL}"
@@ -163,7 +165,7 @@ fn what_is_made_is_read_back() {
 }
 
 #[test]
-fn the_archive_for_googles_cloud_is_read_as_the_disk_inside() {
+fn an_archive_for_google_cloud_is_read_as_its_disk() {
     let folder = desk();
     let run = build(
         folder.path(),
@@ -182,13 +184,13 @@ fn the_archive_for_googles_cloud_is_read_as_the_disk_inside() {
 }
 
 #[test]
-fn parts_are_found_in_anything_official() {
+fn assets_are_found_in_all_official_files() {
     let folder = desk();
     let netboot = |base: &str, more: &str| {
         build(folder.path(), &format!("--platform metal {base} --product netboot {more}"))
     };
 
-    // Nothing but the kernel image and what has an os-release says which release it is.
+    // Only a unified kernel image and files with an os-release reveal the release.
     for base in ["--base metal-amd64-uki.efi", "--base metal-amd64-uki.efi --base release"] {
         let run = netboot(base, "-o out");
         assert_eq!(run.code, 0, "{base}: {}", run.all());
@@ -215,18 +217,18 @@ fn parts_are_found_in_anything_official() {
 }
 
 #[test]
-fn what_is_missing_is_said_before_anything_starts() {
+fn missing_assets_are_reported_before_the_build() {
     let folder = desk();
 
     let run = build(folder.path(), &format!("--talos {TALOS} --base release --product iso,netboot"));
 
     assert_eq!((run.code, names(&folder.path().join("images")).len()), (2, 0));
-    assert!(run.stderr.contains("systemd-stub is missing for iso; it is in metal-amd64-uki.efi, metal-amd64.iso or ghcr.io/siderolabs/imager:v1.13.9"), "{}", run.stderr);
-    assert!(run.stderr.contains("systemd-boot is missing for iso"), "{}", run.stderr);
+    assert!(run.stderr.contains("missing systemd-stub for iso; it is part of metal-amd64-uki.efi, metal-amd64.iso or ghcr.io/siderolabs/imager:v1.13.9"), "{}", run.stderr);
+    assert!(run.stderr.contains("missing systemd-boot for iso"), "{}", run.stderr);
 }
 
 #[test]
-fn what_an_image_has_already_and_modules_of_another_kernel_are_refused() {
+fn included_extensions_and_modules_of_another_kernel_are_refused() {
     let folder = desk();
     let at = |name: &str| folder.path().join(name);
     release::extension(&at("clash.tar"), "clash", "etc/frr");
@@ -241,11 +243,11 @@ fn what_an_image_has_already_and_modules_of_another_kernel_are_refused() {
     assert_eq!(first.code, 0, "{}", first.all());
     let kernel = "zfs has modules for the kernel 6.12.1-talos, and the image has the kernel 6.18.5-talos";
 
-    for (words, code, said) in [
+    for (words, code, message) in [
         (
             "--base base/talos-v1.13.9-metal-amd64.efi --extension clash.tar",
             1,
-            "frr (in the image) and clash both have /usr/local/etc/frr",
+            "frr (in the image) and clash have different files at /usr/local/etc/frr",
         ),
         ("--base imager.tar --extension zfs.tar", 1, kernel),
         ("--arch arm64 --base arm64.efi --extension zfs-arm64.tar", 1, kernel),
@@ -258,13 +260,13 @@ fn what_an_image_has_already_and_modules_of_another_kernel_are_refused() {
         let run = build(folder.path(), &format!("--talos {TALOS} {words} --product netboot"));
 
         assert_eq!(run.code, code, "{words}: {}", run.all());
-        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{words}: {}", run.stderr);
         assert_eq!(names(&at("images")), [""; 0], "{words}");
     }
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn assets_of_different_releases_are_refused() {
     let folder = desk();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("vmlinuz-other"), release::kernel("6.12.1-talos")).unwrap();
@@ -273,7 +275,7 @@ fn what_does_not_belong_together_is_refused() {
     release::extension(&at("again.tar"), "frr", "etc/other");
     release::extension(&at("clash.tar"), "clash", "etc/frr");
     fs::write(at("text"), "no image").unwrap();
-    for (words, code, said) in [
+    for (words, code, message) in [
         (
             "--base vmlinuz-other --base release",
             2,
@@ -285,32 +287,32 @@ fn what_does_not_belong_together_is_refused() {
         ("--base release/vmlinuz-amd64 --base initramfs-arm64", 2, "the initramfs is for arm64, not amd64"),
         ("--base text", 2, "text is not a Talos boot asset"),
         ("--base nowhere/", 2, "nowhere/"),
-        ("--base release --extension frr.tar --extension again.tar", 1, "the extension frr is given twice"),
+        ("--base release --extension frr.tar --extension again.tar", 1, "extension frr is given twice"),
         (
             "--base release --extension frr.tar --extension clash.tar",
             1,
-            "frr and clash both have /usr/local/etc/frr",
+            "frr and clash have different files at /usr/local/etc/frr",
         ),
         ("--base release --extension text", 2, "cannot use the extension text"),
-        ("--base release --platform aws", 2, "ichor makes images for metal, nocloud, gcp"),
+        ("--base release --platform aws", 2, "ichor builds images only for metal, nocloud, gcp"),
         ("--base release --meta x", 2, "cannot use --meta"),
-        ("--base release --push ghcr.io/me/installer", 2, "--push sends installers, and none is made"),
+        ("--base release --push ghcr.io/me/installer", 2, "--push needs an installer"),
     ] {
         let talos = if words.contains("--talos") { String::new() } else { format!("--talos {TALOS}") };
         let run = build(folder.path(), &format!("{talos} {words} --product netboot"));
 
         assert_eq!(run.code, code, "{words}: {}", run.all());
-        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{words}: {}", run.stderr);
         assert_eq!(names(&at("images")), [""; 0], "{words}");
     }
 }
 
-/// A server that has one file, and counts who asks for it.
+/// A server with one file that counts requests.
 fn serve(name: &'static str, bytes: Vec<u8>) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
+    let requests = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requests);
     std::thread::spawn(move || {
         for mut stream in listener.incoming().map_while(Result::ok) {
             let mut head = [0; 4096];
@@ -324,16 +326,16 @@ fn serve(name: &'static str, bytes: Vec<u8>) -> (String, Arc<AtomicUsize>) {
             let _ = stream.write_all(&[head.as_bytes(), body].concat());
         }
     });
-    (host, asked)
+    (host, requests)
 }
 
 #[test]
-fn without_parts_the_official_iso_is_fetched_once() {
+fn the_official_iso_is_downloaded_once_by_default() {
     let folder = desk();
     let words = format!("--talos {TALOS} --base imager.tar --product iso --name metal-amd64 -o official");
     assert_eq!(build(folder.path(), &words).code, 0);
     let iso = fs::read(folder.path().join("official/metal-amd64.iso")).unwrap();
-    let (host, asked) = serve("/v1.13.9/metal-amd64.iso", iso);
+    let (host, requests) = serve("/v1.13.9/metal-amd64.iso", iso);
 
     for words in [
         format!("--talos {TALOS} --factory http://{host}"),
@@ -341,7 +343,7 @@ fn without_parts_the_official_iso_is_fetched_once() {
     ] {
         let run = build(folder.path(), &format!("{words} --product iso,uki"));
         assert_eq!(run.code, 0, "{}", run.all());
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        assert_eq!(requests.load(Ordering::SeqCst), 1);
     }
     let run = build(
         folder.path(),
@@ -349,11 +351,11 @@ fn without_parts_the_official_iso_is_fetched_once() {
     );
     assert_eq!(run.code, 0, "{}", run.all());
     let run = build(folder.path(), &format!("--platform metal --base http://{host}/what --product uki"));
-    assert!(run.code == 2 && run.stderr.contains("by its official name"), "{}", run.all());
+    assert!(run.code == 2 && run.stderr.contains("with its official file name"), "{}", run.all());
 }
 
 #[test]
-fn what_has_a_configuration_inside_is_for_its_owner() {
+fn images_with_an_embedded_configuration_are_private() {
     let folder = desk();
     fs::write(folder.path().join("boot.yaml"), "apiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a\n")
         .unwrap();
@@ -374,11 +376,12 @@ fn what_has_a_configuration_inside_is_for_its_owner() {
 }
 
 #[test]
-fn a_dry_run_judges_everything_and_writes_nothing() {
+fn a_dry_run_validates_everything_and_writes_nothing() {
     let folder = desk();
 
-    let run =
-        build(folder.path(), &format!("--talos {TALOS} --base imager.tar --extension frr.tar --dry-run"));
+    let words = format!("--talos {TALOS} --base imager.tar --extension frr.tar");
+    let run = build(folder.path(), &format!("{words} --dry-run"));
+    let plan = build(folder.path(), &format!("{words} --dry-run --json")).json();
 
     assert_eq!(run.code, 0, "{}", run.all());
     assert!(
@@ -386,11 +389,12 @@ fn a_dry_run_judges_everything_and_writes_nothing() {
         "{}",
         run.stdout
     );
+    assert_eq!(plan["images"][0]["extensions"][0]["name"], "frr", "{plan:#}");
     assert!(!folder.path().join("images").exists());
 }
 
 #[test]
-fn an_interrupted_run_leaves_nothing() {
+fn an_interrupted_run_leaves_no_files() {
     let folder = desk();
     let words = format!(
         "image build --installer-base installer-base.tar --cache cache --talos {TALOS} --base imager.tar --extension frr.tar --product {ALL} -o out"
@@ -404,7 +408,7 @@ fn an_interrupted_run_leaves_nothing() {
         let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT);
         let has_ended = child.wait().unwrap().success();
         let made = names(&folder.path().join("out"));
-        // One that had given all files their names was only kept from telling so.
+        // A run that had renamed all files was only prevented from printing its result.
         if has_ended || made.len() == FILES {
             break;
         }
@@ -417,7 +421,7 @@ fn an_interrupted_run_leaves_nothing() {
 }
 
 #[test]
-fn secure_boot_is_refused_before_it_starts() {
+fn secure_boot_without_a_key_is_refused_before_the_build() {
     let folder =
         folder(&[("ichor.yaml", &CLUSTER.replace("source: ichor", "source: ichor, secure_boot: true"))]);
 
@@ -425,7 +429,7 @@ fn secure_boot_is_refused_before_it_starts() {
 
     assert_eq!(run.code, 2);
     assert!(
-        run.stderr.contains("nobody but the owner of a key can sign it")
+        run.stderr.contains("needs a signature for Secure Boot")
             && run.stderr.contains("image.source: factory"),
         "{}",
         run.stderr
@@ -444,7 +448,7 @@ nodes:
 ";
 
 #[test]
-fn the_images_of_a_cluster_have_the_names_that_its_nodes_are_told() {
+fn the_images_of_a_cluster_have_the_names_in_its_configurations() {
     let folder = desk();
     fs::write(folder.path().join("ichor.yaml"), CLUSTER.replace("REGISTRY", "ghcr.io/me")).unwrap();
     let boot = ichor(folder.path(), "show boot --json").json();
@@ -469,7 +473,7 @@ fn the_images_of_a_cluster_have_the_names_that_its_nodes_are_told() {
 }
 
 #[test]
-fn an_installer_is_sent_where_nodes_look_for_it() {
+fn an_installer_is_pushed_to_the_reference_of_the_nodes() {
     let folder = desk();
     let registry = Registry::start(None);
     let reference = format!("{}/me/bird:v1.13.9", registry.host);
@@ -482,9 +486,9 @@ fn an_installer_is_sent_where_nodes_look_for_it() {
     );
 
     assert_eq!(run.code, 0, "{}", run.all());
-    let pushed = run.json()["images"][0]["pushed_reference"].as_str().unwrap().to_owned();
+    let pushed = run.json()["images"][0]["pinned_reference"].as_str().unwrap().to_owned();
     assert!(pushed.starts_with(&format!("{}/me/bird@sha256:", registry.host)), "{pushed}");
-    // What was sent is an installer that others can be made of, and that has all parts.
+    // The pushed installer is complete and can be the base of another one.
     let again = build(folder.path(), &format!("--talos {TALOS} --base {pushed} --product uki -o again"));
     assert_eq!(again.code, 0, "{}", again.all());
 }

@@ -1,4 +1,4 @@
-//! `ichor image build` with what is cut off, broken, or made to hurt: a clear word, an exit code, and nothing written.
+//! `ichor image build` with truncated, corrupt and malicious inputs: a clear error, an exit status, and no output.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ metadata:
             version: '>= v1.11.0'
 ";
 
-/// What an entry of a layer is.
+/// Type of a layer entry.
 #[derive(Clone, Copy)]
 enum Shape<'s> {
     File(&'s [u8]),
@@ -33,7 +33,7 @@ enum Shape<'s> {
     Device,
 }
 
-/// A layer with the manifest, and then these entries.
+/// A layer with the manifest followed by these entries.
 fn layer(entries: &[(&str, Shape<'_>)]) -> Vec<u8> {
     let manifest = [("manifest.yaml", Shape::File(MANIFEST.as_bytes()))];
     let mut bytes: Vec<u8> =
@@ -105,7 +105,7 @@ fn desk() -> TempDir {
     folder
 }
 
-/// Builds, which must fail within a time that does not depend on what is promised inside, and write nothing.
+/// Runs a build that must fail quickly, whatever sizes the input claims, and write nothing.
 fn refused(folder: &Path, words: &str) -> Run {
     let start = Instant::now();
     let run =
@@ -118,7 +118,7 @@ fn refused(folder: &Path, words: &str) -> Run {
 }
 
 #[test]
-fn an_extension_with_what_it_may_not_have_is_refused() {
+fn an_extension_with_forbidden_entries_is_refused() {
     let folder = desk();
     let loops = [("rootfs/usr/local/a", Shape::Link("b")), ("rootfs/usr/local/b", Shape::Link("a"))];
     let through = [&loops[..], &[("rootfs/usr/local/a/c", Shape::File(b"inside"))]].concat();
@@ -126,7 +126,7 @@ fn an_extension_with_what_it_may_not_have_is_refused() {
         ("rootfs/usr/local/a", Shape::HardLink("rootfs/usr/local/b")),
         ("rootfs/usr/local/b", Shape::HardLink("rootfs/usr/local/a")),
     ];
-    for (name, entries, said) in [
+    for (name, entries, message) in [
         ("a-shell", vec![("rootfs/usr/bin/sh", Shape::File(b"x"))], "/usr/bin/sh"),
         ("above", vec![("rootfs/../../etc/passwd", Shape::File(b"x"))], "rootfs/../../etc/passwd"),
         ("beside", vec![("etc/passwd", Shape::File(b"x"))], "etc"),
@@ -139,12 +139,12 @@ fn an_extension_with_what_it_may_not_have_is_refused() {
 
         let run = refused(folder.path(), &format!("--base release --extension {name}"));
 
-        assert!(run.stderr.contains(said), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{name}: {}", run.stderr);
     }
 }
 
 #[test]
-fn an_extension_that_is_no_image_of_one_is_refused() {
+fn an_image_that_is_not_an_extension_is_refused() {
     let folder = desk();
     let at = |name: &str| folder.path().join(name);
     let good = layer(&[("rootfs/usr/local/file", Shape::File(&[7; 4096]))]);
@@ -162,21 +162,21 @@ fn an_extension_that_is_no_image_of_one_is_refused() {
         TAR,
         "amd64",
     );
-    for (name, said) in [
+    for (name, message) in [
         ("cut-off", "layer"),
         ("no-archive", "layer"),
         ("for-others", "no image for linux/amd64"),
-        ("changed", "is not what it is called"),
+        ("changed", "is corrupt: its SHA-256 is "),
         ("too-old", "< v1.5.0"),
     ] {
         let run = refused(folder.path(), &format!("--base release --extension {name}"));
 
-        assert!(run.stderr.contains(said), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{name}: {}", run.stderr);
     }
 }
 
 #[test]
-fn a_manifest_that_grows_when_it_is_read_is_refused() {
+fn a_manifest_longer_than_declared_is_refused() {
     let folder = desk();
     let mut manifest = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for nth in 1..12 {
@@ -191,7 +191,7 @@ fn a_manifest_that_grows_when_it_is_read_is_refused() {
     assert!(run.stderr.contains("manifest.yaml"), "{}", run.stderr);
 }
 
-/// A frame of zstd with these bytes, and then gigabytes of zeros, at four bytes for each 128 KiB.
+/// A zstd frame with these bytes and gigabytes of zeros, encoded in four bytes per 128 KiB.
 fn bomb(start: &[u8], gigabytes: u32) -> Vec<u8> {
     const RUN: u32 = 128 << 10;
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38];
@@ -199,7 +199,7 @@ fn bomb(start: &[u8], gigabytes: u32) -> Vec<u8> {
     frame.extend(start);
     let blocks = gigabytes << 13;
     for nth in 1..=blocks {
-        // How long it is, that it is one byte many times, and whether it is the last.
+        // Block header: length, RLE type and the last-block flag.
         let head = RUN << 3 | 1 << 1 | u32::from(nth == blocks);
         frame.extend(&head.to_le_bytes()[..3]);
         frame.push(0);
@@ -208,7 +208,7 @@ fn bomb(start: &[u8], gigabytes: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_bomb_is_not_unpacked() {
+fn a_decompression_bomb_is_not_unpacked() {
     let folder = desk();
     let at = |name: &str| folder.path().join(name);
     let start = [
@@ -237,12 +237,12 @@ fn a_bomb_is_not_unpacked() {
 }
 
 #[test]
-fn an_initramfs_that_is_cut_off_or_none_is_refused() {
+fn a_truncated_or_invalid_initramfs_is_refused() {
     let folder = desk();
-    let whole = release::initramfs(Arch::Amd64, TALOS, release::KERNEL);
+    let initramfs = release::initramfs(Arch::Amd64, TALOS, release::KERNEL);
     for (name, bytes) in [
-        ("half", whole[..whole.len() / 2].to_vec()),
-        ("odd-end", [&whole[..], b"more"].concat()),
+        ("half", initramfs[..initramfs.len() / 2].to_vec()),
+        ("odd-end", [&initramfs[..], b"more"].concat()),
         ("no-init", b"07070100000001".repeat(20)),
         ("gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\0".repeat(9)),
         ("empty", Vec::new()),
@@ -259,7 +259,7 @@ fn an_initramfs_that_is_cut_off_or_none_is_refused() {
 }
 
 #[test]
-fn a_kernel_for_other_machines_is_refused() {
+fn a_kernel_for_another_architecture_is_refused() {
     let folder = desk();
     let mut kernel = vec![0; 4096];
     kernel[..2].copy_from_slice(b"MZ");

@@ -1,8 +1,7 @@
-//! The command as a user runs it, in one program, because each that is linked costs seconds.
+//! Tests of the `ichor` binary, in one test program because each one takes seconds to link.
 //!
-//! A module that needs root, daemons or a virtual machine is called `lab`, and runs in nextest's profile of that name.
+//! Modules named `lab` need root, daemons or a virtual machine, and run in nextest's profile `lab`.
 
-mod asked;
 mod build;
 mod check;
 mod cilium;
@@ -14,14 +13,17 @@ mod generate;
 mod image;
 mod image_boot;
 mod image_hostile;
+mod json;
 mod lab_fabric;
 mod lab_nodes;
 mod lab_status;
 mod lab_test;
 mod lab_vm;
+mod lifecycle;
 mod machine;
 mod media;
 mod migrate;
+mod node_queries;
 mod prove;
 mod reference;
 mod schematic;
@@ -32,5 +34,4 @@ mod talos;
 mod template;
 mod tutorials;
 mod up;
-mod upkeep;
 mod verify;

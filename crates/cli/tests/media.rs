@@ -22,14 +22,14 @@ fn case(path: &std::path::Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path.join("case.json")).unwrap()).unwrap()
 }
 
-/// What Talos makes of a case; none where it refuses it.
+/// Talos's result for a case; none if Talos rejects it.
 fn expected(case: &std::path::Path) -> Option<Value> {
     let text = fs::read_to_string(case.join("expected.yaml")).ok()?;
     Some(document::read(&text).unwrap().remove(0))
 }
 
 #[test]
-fn every_nocloud_case_is_answered_as_talos_does() {
+fn nocloud_media_are_read_as_by_talos() {
     for path in cases("nocloud") {
         let says = case(&path);
         let links = says["links_present"].as_str().unwrap();
@@ -37,17 +37,17 @@ fn every_nocloud_case_is_answered_as_talos_does() {
         let got = run.json();
 
         let want = expected(&path).unwrap_or_default();
-        assert_eq!(got["platform_network"], want, "{}", path.display());
-        assert_eq!(got["platform_network_error"].is_null(), says["ok"] == true, "{}", path.display());
+        assert_eq!(got["network"], want, "{}", path.display());
+        assert_eq!(got["error"].is_null(), says["ok"] == true, "{}", path.display());
         if says["ok"] == true {
-            assert_eq!(got["waits_for_links"], says["needs_reconcile"], "{}", path.display());
+            assert_eq!(got["needs_reconcile"], says["needs_reconcile"], "{}", path.display());
         }
         assert_eq!(run.code, i32::from(says["ok"] == false), "{}", path.display());
     }
 }
 
 #[test]
-fn every_meta_case_is_answered_as_each_release_does() {
+fn meta_values_are_read_as_by_each_release() {
     for path in cases("metal-meta") {
         for (release, verdict) in case(&path)["unmarshals_on"].as_object().unwrap() {
             let links = "eth0=52:54:00:00:01:0b";
@@ -55,11 +55,11 @@ fn every_meta_case_is_answered_as_each_release_does() {
                 ichor(&path, &format!("media inspect . --talos {release} --links {links} --json")).json();
 
             let want = *verdict == Value::Bool(true);
-            assert_eq!(got["platform_network"].is_object(), want, "{} on {release}", path.display());
-            assert_eq!(got["platform_network_error"].is_null(), want, "{} on {release}", path.display());
+            assert_eq!(got["network"].is_object(), want, "{} on {release}", path.display());
+            assert_eq!(got["error"].is_null(), want, "{} on {release}", path.display());
             if release == "v1.12.4" {
                 assert_eq!(
-                    got["platform_network"],
+                    got["network"],
                     expected(&path).unwrap_or_default(),
                     "{}",
                     path.display()
@@ -70,7 +70,7 @@ fn every_meta_case_is_answered_as_each_release_does() {
 }
 
 #[test]
-fn a_person_is_told_what_the_machine_will_do() {
+fn the_report_states_what_the_machine_will_do() {
     let folder = folder(&[
         ("network-config", "version: 2\nethernets: {eth0: {addresses: [10.0.0.11/24], set-name: a}}\n"),
         ("meta-data", "local-hostname: solcp01\n"),
@@ -80,7 +80,7 @@ fn a_person_is_told_what_the_machine_will_do() {
     let run = ichor(folder.path(), "media inspect . --talos 1.13");
 
     assert_eq!(run.code, 0, "{}", run.all());
-    for said in [
+    for text in [
         "nocloud",
         "solcp01",
         "eth0  10.0.0.11/24",
@@ -89,7 +89,7 @@ fn a_person_is_told_what_the_machine_will_do() {
         "set-name",
         "type: worker",
     ] {
-        assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
+        assert!(run.stdout.contains(text), "{text}: {}", run.stdout);
     }
 }
 
@@ -107,7 +107,7 @@ fn a_secret_is_not_repeated() {
 }
 
 #[test]
-fn a_command_line_is_words_or_a_file() {
+fn a_command_line_is_an_argument_or_a_file() {
     let folder = folder(&[("cmdline", "talos.platform=metal talos.config=none\n")]);
 
     let file = ichor(folder.path(), "media inspect cmdline --talos 1.13 --json").json();
@@ -119,7 +119,7 @@ fn a_command_line_is_words_or_a_file() {
 }
 
 #[test]
-fn an_iso_is_told_by_what_it_is_and_every_mistake_is_explained() {
+fn an_iso_is_recognised_by_content_and_mistakes_are_explained() {
     let folder = folder(&[]);
     let files = vec![("user-data", CONFIG.as_bytes()), ("network-config", &b"version: 2\n"[..])];
     let iso = iso9660::write(&Volume::new("seed", files).unwrap());
@@ -135,7 +135,7 @@ fn an_iso_is_told_by_what_it_is_and_every_mistake_is_explained() {
 }
 
 #[test]
-fn what_a_factory_makes_is_known_by_its_address() {
+fn image_factory_assets_are_inspected_by_url() {
     let schematic = "customization: {extraKernelArgs: [talos.hostname=a], systemExtensions: {officialExtensions: [siderolabs/x]}}";
     let folder = folder(&[("s.yaml", schematic), ("other.yaml", "customization: {}\n")]);
     let id = ichor(folder.path(), "schematic id s.yaml").stdout;
@@ -155,7 +155,7 @@ fn what_a_factory_makes_is_known_by_its_address() {
         (&unknown["config_sources"][1]["result"], &unknown["outcome"]),
         (&"unread".into(), &"depends".into())
     );
-    assert_eq!((other.code, other.stderr.contains("made from")), (2, true), "{}", other.stderr);
+    assert_eq!((other.code, other.stderr.contains("but the asset is built from")), (2, true), "{}", other.stderr);
     let same = ichor(folder.path(), &format!("media inspect {url} --talos 1.13 --json")).json();
     let older = ichor(folder.path(), &format!("media inspect {url} --talos v1.12.4"));
     assert_eq!(same["talos_version"], "v1.13.9");
@@ -165,7 +165,7 @@ fn what_a_factory_makes_is_known_by_its_address() {
 }
 
 #[test]
-fn no_line_is_wider_than_a_page() {
+fn report_lines_fit_the_page_width() {
     let folder = folder(&[("user-data", CONFIG)]);
 
     let run = ichor(folder.path(), "media inspect . --talos 1.13");
@@ -174,7 +174,7 @@ fn no_line_is_wider_than_a_page() {
 }
 
 #[test]
-fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
+fn the_error_of_an_unsupported_input_lists_the_supported_ones() {
     let folder = folder(&[
         ("disk.img", "a\0b"),
         ("empty/x", ""),
@@ -184,7 +184,7 @@ fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
     ]);
     fs::write(folder.path().join("disk.zst"), b"\x28\xb5\x2f\xfd\0\xff").unwrap();
 
-    for (what, said) in [
+    for (what, text) in [
         ("disk.img", "neither an ISO 9660 nor a FAT file system"),
         ("zeros", "neither an ISO 9660"),
         ("disk.zst", "zstd -d"),
@@ -196,7 +196,7 @@ fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
     ] {
         let run = ichor(folder.path(), &format!("media inspect {what} --talos 1.13"));
         assert_eq!(run.code, 2, "{what}");
-        assert!(run.stderr.contains(said), "{what}: {}", run.stderr);
+        assert!(run.stderr.contains(text), "{what}: {}", run.stderr);
     }
     let links = ichor(folder.path(), "media inspect empty --talos 1.13 --links eth0=1");
     assert!(links.stderr.contains("want NAME=MAC"), "{}", links.stderr);
@@ -209,7 +209,7 @@ fn what_cannot_be_inspected_is_an_error_that_says_what_can() {
 }
 
 #[test]
-fn the_example_in_the_documents_prints_what_it_says() {
+fn the_output_in_the_documentation_is_current() {
     let text = fs::read_to_string(root().join("docs/how-to/inspect-boot-media.md")).unwrap();
     let blocks =
         text.split("```yaml\n# ").skip(1).filter_map(|rest| rest.split_once("```")?.0.split_once('\n'));

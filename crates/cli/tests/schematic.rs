@@ -1,4 +1,4 @@
-//! `ichor schematic` and `ichor meta`, as a user runs them; the factory is a small server of the test's own.
+//! `ichor schematic` and `ichor meta` on the command line, with a local server as the Image Factory.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,12 +6,14 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::common::{folder, ichor};
+use serde_json::{Value, json};
+
+use crate::common::{command, folder, ichor, root, run_of};
 
 const TAILSCALE: &str = "customization: {systemExtensions: {officialExtensions: [siderolabs/tailscale]}}\n";
 const TAILSCALE_ID: &str = "4a0d65c669d46663f377e7161e50cfd570c401f26fd9e7bda34a0216b6f1922b";
 
-/// A request, as far as the answers depend on it.
+/// The relevant parts of a request.
 #[derive(Clone, Debug)]
 struct Request {
     line: String,
@@ -19,7 +21,7 @@ struct Request {
     body: String,
 }
 
-/// A server on loopback that answers every request with whole bytes of its own choosing.
+/// A loopback server that answers every request with raw bytes.
 struct Server {
     url: String,
     requests: Arc<Mutex<Vec<Request>>>,
@@ -81,7 +83,7 @@ fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// 300 KiB that pass for an ISO.
+/// 300 KiB with the signature of an ISO.
 fn iso() -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..300_u32 << 10).map(|nth| u8::try_from(nth % 251).unwrap()).collect();
     bytes[0] = 0;
@@ -107,7 +109,7 @@ fn kept() -> String {
     format!("cache/{TAILSCALE_ID}/v1.13.9/metal-amd64.iso")
 }
 
-/// What a factory without published sums says when it is asked for one.
+/// Response of a factory without published checksums.
 fn unpaid(request: &Request) -> Option<Vec<u8>> {
     request.line.contains(".sha256 ").then(|| answer("402 Payment Required", "", b"enterprise not enabled"))
 }
@@ -180,7 +182,12 @@ fn registering_compares_the_id() {
         run.stderr
     );
     let run = register(&page.url);
-    assert_eq!((run.code, run.stderr.contains("is it an Image Factory?")), (1, true), "{}", run.stderr);
+    assert_eq!(
+        (run.code, run.stderr.contains("check that it is an Image Factory")),
+        (1, true),
+        "{}",
+        run.stderr
+    );
     let run = register("http://127.0.0.1:1");
     assert_eq!(
         (run.code, run.stderr.contains("cannot reach http://127.0.0.1:1")),
@@ -202,7 +209,7 @@ fn a_schematic_with_a_secret_is_not_registered() {
 }
 
 #[test]
-fn a_second_fetch_asks_nobody() {
+fn a_second_fetch_sends_no_request() {
     let server = Server::start(|request| unpaid(request).unwrap_or_else(|| answer("200 OK", "", &iso())));
     let folder = folder(&[("s.yaml", TAILSCALE)]);
     let first = fetch(&server, folder.path());
@@ -219,13 +226,13 @@ fn a_second_fetch_asks_nobody() {
 }
 
 #[test]
-fn a_download_cut_short_goes_on_where_it_stopped() {
+fn an_interrupted_download_is_resumed() {
     let server = Server::start(|request| {
         unpaid(request).unwrap_or_else(|| match request.range {
             None => {
-                let mut whole = answer("200 OK", "etag: \"1\"\r\n", &iso());
-                whole.truncate(100_000);
-                whole
+                let mut response = answer("200 OK", "etag: \"1\"\r\n", &iso());
+                response.truncate(100_000);
+                response
             }
             Some(from) => {
                 let rest = &iso()[usize::try_from(from).unwrap()..];
@@ -236,18 +243,18 @@ fn a_download_cut_short_goes_on_where_it_stopped() {
     });
     let folder = folder(&[("s.yaml", TAILSCALE)]);
     let first = fetch(&server, folder.path());
-    let there = folder.path().join(kept()).exists();
+    let is_cached = folder.path().join(kept()).exists();
     let second = fetch(&server, folder.path());
 
-    assert_eq!((first.code, there), (2, false), "{}", first.stderr);
-    assert!(first.stderr.contains("run it again to go on from there"), "{}", first.stderr);
+    assert_eq!((first.code, is_cached), (2, false), "{}", first.stderr);
+    assert!(first.stderr.contains("run the command again to resume"), "{}", first.stderr);
     assert_eq!(second.code, 0, "{}", second.stderr);
     assert!(server.asked(&path())[1].range.is_some_and(|from| from > 90_000));
     assert_eq!(fs::read(folder.path().join(kept())).unwrap(), iso());
 }
 
 #[test]
-fn what_is_no_image_is_never_kept() {
+fn a_file_that_is_not_an_image_is_not_cached() {
     let page = Server::start(|request| {
         unpaid(request).unwrap_or_else(|| answer("200 OK", "", &b"<html>not here</html>".repeat(9000)))
     });
@@ -269,7 +276,7 @@ fn what_is_no_image_is_never_kept() {
 }
 
 #[test]
-fn the_published_sum_counts_and_else_that_of_the_first_download() {
+fn downloads_match_the_published_checksum_or_the_first_download() {
     let wrong = Server::start(|request| {
         if request.line.contains(".sha256 ") {
             return answer("200 OK", "", format!("{}  metal-amd64.iso\n", "0".repeat(64)).as_bytes());
@@ -287,12 +294,12 @@ fn the_published_sum_counts_and_else_that_of_the_first_download() {
 
     let run = fetch(&wrong, folder.path());
     assert_eq!((run.code, file.exists()), (1, false), "{}", run.stderr);
-    assert!(run.stderr.contains("and the server publishes 0000"), "{}", run.stderr);
+    assert!(run.stderr.contains("but the server publishes 0000"), "{}", run.stderr);
     assert_eq!(fetch(&good, folder.path()).code, 0);
     fs::write(&file, b"broken on disk").unwrap();
     let run = fetch(&changed, folder.path());
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("when it was first fetched"), "{}", run.stderr);
+    assert!(run.stderr.contains("at the first download"), "{}", run.stderr);
     assert_eq!(fetch(&good, folder.path()).code, 0, "what broke on disk is fetched again");
     assert_eq!(fs::read(&file).unwrap(), iso());
 }
@@ -316,7 +323,7 @@ fn a_redirect_is_followed() {
 }
 
 #[test]
-fn meta_values_go_there_and_back() {
+fn meta_values_survive_encoding_and_decoding() {
     let folder = folder(&[]);
     let encoded = ichor(folder.path(), "meta encode 012=foo 0xc=bar");
     let variable = ichor(folder.path(), "meta encode 0xa=foo --env");
@@ -333,7 +340,7 @@ fn meta_values_go_there_and_back() {
 }
 
 #[test]
-fn meta_values_that_talos_cannot_read_back_are_refused() {
+fn meta_values_that_talos_cannot_decode_are_refused() {
     let folder = folder(&[]);
     let cut = ichor(folder.path(), "meta encode 10=a;b 12=c");
     let twice = ichor(folder.path(), "meta encode 10=a 0xa=b");
@@ -354,7 +361,7 @@ fn meta_values_that_talos_cannot_read_back_are_refused() {
 }
 
 #[test]
-fn what_was_there_stays_when_a_fetch_fails() {
+fn a_failed_fetch_keeps_the_cached_file() {
     let missing = Server::start(|_| answer("404 Not Found", "", b"schematic not found"));
     let folder = folder(&[("s.yaml", TAILSCALE), ("cache/other", "kept")]);
 
@@ -367,9 +374,9 @@ fn what_was_there_stays_when_a_fetch_fails() {
 }
 
 #[test]
-fn platforms_and_factories_that_cannot_be_are_refused() {
+fn invalid_platforms_and_factories_are_refused() {
     let folder = folder(&[("s.yaml", TAILSCALE)]);
-    for (words, said) in [
+    for (words, message) in [
         ("url s.yaml --talos v1.13.9 --platform foo", "metal, nocloud, akamai"),
         ("url s.yaml --talos v1.13.9 --platform Metal", "want one of metal"),
         ("url s.yaml --talos v1.13.9 --factory ftp://x", "http or https"),
@@ -379,7 +386,64 @@ fn platforms_and_factories_that_cannot_be_are_refused() {
         let run = ichor(folder.path(), &format!("schematic {words}"));
 
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{words}");
-        assert!(run.stderr.contains(said), "{words}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{words}: {}", run.stderr);
     }
     assert_eq!(ichor(folder.path(), "schematic url s.yaml --talos v1.13.9 --platform vmware").code, 0);
+}
+
+#[test]
+fn ids_and_canonical_texts_are_those_of_image_factory() {
+    let data = root().join("crates/talos/tests/data/schematics");
+    let cases: Vec<Value> =
+        serde_json::from_str(&fs::read_to_string(data.join("ids.json")).unwrap()).unwrap();
+    let (bad, good): (Vec<&Value>, Vec<&Value>) = cases.iter().partition(|case| case.get("error").is_some());
+    let text = |case: &Value, key: &str| case[key].as_str().unwrap().to_owned();
+    let files: Vec<String> = good.iter().map(|case| text(case, "file")).collect();
+
+    let run = ichor(&data, &format!("schematic id {}", files.join(" ")));
+
+    let ids: Vec<String> = good.iter().map(|case| text(case, "id")).collect();
+    assert_eq!((run.code, run.stdout), (0, ids.join("\n") + "\n"), "{}", run.stderr);
+    for case in good {
+        let run = ichor(&data, &format!("schematic id --canonical {}", text(case, "file")));
+        assert_eq!((run.code, run.stdout), (0, text(case, "canonical")), "{case}");
+    }
+    assert!(!bad.is_empty());
+    for case in bad {
+        assert_eq!(ichor(&data, &format!("schematic id {}", text(case, "file"))).code, 1, "{case}");
+    }
+}
+
+#[test]
+fn meta_values_are_encoded_and_decoded_as_by_talos() {
+    let data = root().join("crates/talos/tests/data/meta/values.json");
+    let cases: Vec<Value> = serde_json::from_str(&fs::read_to_string(data).unwrap()).unwrap();
+    let folder = folder(&[]);
+    let meta = |words: &str, values: &[String]| {
+        let mut command = command(folder.path(), words);
+        command.args(values);
+        run_of(command)
+    };
+    let decode = |encoded: &Value| meta("meta decode --json", &[encoded.as_str().unwrap().to_owned()]);
+
+    for case in &cases {
+        let Some(values) = case["values"].as_array() else {
+            let run = decode(&case["encoded"]);
+            let fails = case["decoded"].get("error").is_some();
+            assert_eq!(run.code, i32::from(fails), "{case}: {}", run.stderr);
+            assert!(fails || run.json() == case["decoded"], "{case}: {}", run.stdout);
+            continue;
+        };
+        let value = |it: &Value| format!("{}={}", it["key"], it["value"].as_str().unwrap());
+        let values: Vec<String> = values.iter().map(value).collect();
+        let plain = meta("meta encode", &values).stdout;
+        let gzip = meta("meta encode --gzip", &values).stdout;
+
+        assert_eq!(plain.trim_end_matches('\n'), case["encoded_plain"], "{case}");
+        // Compressors differ, so compressed values are compared decoded.
+        for encoded in [json!(plain.trim_end()), json!(gzip.trim_end()), case["encoded_gzip"].clone()] {
+            assert_eq!(decode(&encoded).json(), case["decoded_from_gzip"], "{case}");
+        }
+    }
+    assert_eq!(cases.len(), 15);
 }

@@ -1,4 +1,4 @@
-//! `ichor secrets`, as a user runs it.
+//! `ichor secrets` on the command line.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,7 +16,7 @@ const CONFIG: &str = include_str!("../../talos/tests/data/secrets-import/v1.14/c
 const CONFIG_BUNDLE: &str = include_str!("../../talos/tests/data/secrets-import/v1.14/secrets.yaml");
 const VALUES: &str = include_str!("secrets/values.sops.yaml");
 
-/// Runs `ichor` as somebody with this identity and nothing else in their settings.
+/// Runs `ichor` with this age identity and otherwise empty settings.
 fn run_as(identity: &str, folder: &Path, words: &str) -> Run {
     let home = folder.to_str().unwrap();
     let env = [
@@ -54,7 +54,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Asks OpenSSL whether the administrator's certificate chains to Talos' authority.
+/// Verifies with OpenSSL that the administrator's certificate chains to Talos' CA.
 fn openssl_verifies(folder: &Path, bundle: &Bundle, admin: &str) -> bool {
     let admin = read_admin(admin).unwrap();
     fs::write(folder.join("ca.pem"), bundle.os.crt.text().as_bytes()).unwrap();
@@ -65,7 +65,7 @@ fn openssl_verifies(folder: &Path, bundle: &Bundle, admin: &str) -> bool {
 }
 
 #[test]
-fn new_secrets_are_whole_and_encrypted() {
+fn new_secrets_are_complete_and_encrypted() {
     let folder = folder(&[]);
     let made = run(folder.path(), &format!("secrets new --talos v1.14.0-rc.1 --age {RECIPIENT}"));
 
@@ -96,16 +96,12 @@ fn new_secrets_are_whole_and_encrypted() {
 }
 
 #[test]
-fn secrets_are_kept_in_the_clear_only_when_asked_and_for_one_pair_of_eyes() {
+fn unencrypted_secrets_need_an_option_and_are_private() {
     let folder = folder(&[("talos.yaml", BUNDLE)]);
 
     let refused = run(folder.path(), "secrets import talos.yaml");
     assert_eq!(refused.code, 2);
-    assert!(
-        refused.stderr.contains("nobody to encrypt for: name an age recipient with --age"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("no age recipient: set one with --age"), "{}", refused.stderr);
     assert_eq!(names(folder.path()), ["talos.yaml"]);
 
     let made = run(folder.path(), "secrets import talos.yaml --plain");
@@ -126,7 +122,7 @@ fn secrets_are_kept_in_the_clear_only_when_asked_and_for_one_pair_of_eyes() {
 }
 
 #[test]
-fn what_is_imported_is_exported_the_same() {
+fn an_imported_bundle_is_exported_unchanged() {
     let folder = imported();
 
     let run = run(folder.path(), "secrets export -o out.yaml");
@@ -138,7 +134,7 @@ fn what_is_imported_is_exported_the_same() {
 }
 
 #[test]
-fn a_bundle_that_nobody_took_was_not_exported() {
+fn an_export_to_a_closed_pipe_is_an_error() {
     let folder = imported();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -155,7 +151,7 @@ fn a_bundle_that_nobody_took_was_not_exported() {
 }
 
 #[test]
-fn a_control_plane_gives_its_secrets_back() {
+fn secrets_are_imported_from_a_control_plane_configuration() {
     let folder = folder(&[("cp.yaml", CONFIG), ("worker.yaml", "machine: {type: worker}\ncluster: {}\n")]);
 
     let run_it = |words: &str| run(folder.path(), &format!("secrets import {words} --age {RECIPIENT}"));
@@ -170,7 +166,7 @@ fn a_control_plane_gives_its_secrets_back() {
 }
 
 #[test]
-fn what_is_missing_is_said_and_nothing_is_written() {
+fn missing_secrets_are_reported_and_nothing_is_written() {
     let half = BUNDLE.replace("  token: wmewal", "  tokens: wmewal").replace("  os:", "  oss:");
     let folder = folder(&[("talos.yaml", &half)]);
 
@@ -179,7 +175,7 @@ fn what_is_missing_is_said_and_nothing_is_written() {
     assert_eq!(run.code, 2);
     assert_eq!(
         run.stderr,
-        "error: talos.yaml is not a whole bundle: trustdinfo.token is missing; certs.os is missing\n"
+        "error: talos.yaml is not a complete secrets bundle: trustdinfo.token is missing; certs.os is missing\n"
     );
     assert_eq!(names(folder.path()), ["talos.yaml"]);
 }
@@ -192,16 +188,20 @@ fn a_wrong_key_a_tampered_value_and_a_tampered_mac_each_have_their_error() {
 
     let wrong = run_as(OTHER_IDENTITY, folder.path(), "secrets export -o out.yaml");
     assert_eq!(wrong.code, 2);
-    assert!(wrong.stderr.contains("none of them fits; it is encrypted for age1rgvu05"), "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains("no identity matches; the file is encrypted for age1rgvu05"),
+        "{}",
+        wrong.stderr
+    );
 
-    // The values of two keys, each in the place of the other.
+    // The values of two keys are swapped.
     let (id, secret) = (value(&good, "    id: "), value(&good, "    secret: "));
     let swapped = good.replace(&id, "#").replace(&secret, &id).replace('#', &secret);
     fs::write(&path, swapped).unwrap();
     let tampered = run(folder.path(), "secrets export -o out.yaml");
     assert_eq!(
         tampered.stderr,
-        "error: cannot open secrets.sops.yaml: cluster.id was changed, or put there from elsewhere, after it was encrypted\n"
+        "error: cannot decrypt secrets.sops.yaml: cluster.id was changed, or put there from elsewhere, after it was encrypted\n"
     );
 
     let line = good.lines().find(|line| line.contains("lastmodified")).unwrap();
@@ -228,7 +228,7 @@ fn value(text: &str, key: &str) -> String {
 }
 
 #[test]
-fn renewing_changes_the_administrator_and_nothing_else() {
+fn a_renewal_replaces_only_the_administrators_certificate() {
     let folder = imported();
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let (bundle, admin) = (read("secrets.sops.yaml"), read("admin.sops.yaml"));
@@ -250,7 +250,7 @@ fn renewing_changes_the_administrator_and_nothing_else() {
 }
 
 #[test]
-fn somebody_who_is_no_administrator_does_not_replace_the_administrator() {
+fn a_certificate_with_another_role_does_not_replace_the_administrators() {
     let folder = imported();
     let admin = || fs::read_to_string(folder.path().join("admin.sops.yaml")).unwrap();
     let before = admin();
@@ -272,7 +272,7 @@ fn somebody_who_is_no_administrator_does_not_replace_the_administrator() {
 }
 
 #[test]
-fn the_administrator_of_another_cluster_is_told() {
+fn an_administrators_certificate_of_another_cluster_is_reported() {
     let (folder, other) = (imported(), folder(&[("cp.yaml", CONFIG)]));
     let taken = run(other.path(), &format!("secrets import --from-config cp.yaml --age {RECIPIENT}"));
     assert_eq!(taken.code, 0, "{}", taken.stderr);
@@ -287,7 +287,7 @@ fn the_administrator_of_another_cluster_is_told() {
 }
 
 #[test]
-fn the_verdict_of_talos_is_the_exit_status() {
+fn the_exit_status_is_the_validation_result_of_talos() {
     let cases = crate::common::root().join("crates/talos/tests/data/secrets-check");
     let verdicts = fs::read_to_string(cases.join("verdicts.json")).unwrap();
     let verdicts: Vec<serde_json::Value> = serde_json::from_str(&verdicts).unwrap();
@@ -305,7 +305,7 @@ fn the_verdict_of_talos_is_the_exit_status() {
 }
 
 #[test]
-fn the_cluster_file_says_where_and_for_whom() {
+fn file_and_recipients_come_from_the_cluster_file() {
     let file = format!("{GOOD}secrets: keep/sol-secrets.yaml\nsecrets_for: [{RECIPIENT}]\n");
     let folder = folder(&[("ichor.yaml", &file), ("keep/empty", ""), ("talos.yaml", BUNDLE)]);
 
@@ -321,7 +321,7 @@ fn the_cluster_file_says_where_and_for_whom() {
 }
 
 #[test]
-fn a_cluster_file_that_nothing_is_asked_of_is_not_read() {
+fn the_cluster_file_is_not_read_if_all_options_are_set() {
     let folder = folder(&[("ichor.yaml", "cluster: 1\n"), ("talos.yaml", BUNDLE)]);
     let import = format!("secrets import talos.yaml --age {RECIPIENT}");
 
@@ -329,13 +329,13 @@ fn a_cluster_file_that_nothing_is_asked_of_is_not_read() {
     assert!(asked.stderr.contains("it has problems; run `ichor check`"), "{}", asked.stderr);
     let named = run(folder.path(), &format!("{import} -o secrets.sops.yaml"));
     assert_eq!(named.code, 0, "{}", named.stderr);
-    // The key of the next one is not made: its file is there already.
+    // No key is generated for the next one: its file already exists.
     let new = run(folder.path(), &format!("secrets new secrets.sops.yaml --talos v1.13 --age {RECIPIENT}"));
     assert!(new.stderr.contains("already exists"), "{}", new.stderr);
 }
 
 #[test]
-fn the_rules_of_sops_say_for_whom() {
+fn recipients_come_from_the_rules_of_sops() {
     let rules = format!(
         "creation_rules:\n  - path_regex: other\n    age: {IDENTITY}\n  - path_regex: sops\\.yaml$\n    age: >-\n      {RECIPIENT}\n"
     );
@@ -346,7 +346,7 @@ fn the_rules_of_sops_say_for_whom() {
     assert_eq!(run_it.code, 0, "{}", run_it.stderr);
     assert_eq!(run_it.stderr, format!("encrypted for {RECIPIENT}\n"));
     let other = run(folder.path(), "secrets import talos.yaml -o below/plain.yaml");
-    assert!(other.stderr.contains("none of its creation_rules names an age recipient"), "{}", other.stderr);
+    assert!(other.stderr.contains("no rule in creation_rules has an age recipient"), "{}", other.stderr);
 }
 
 #[test]
@@ -358,8 +358,8 @@ fn identities_are_found_where_sops_finds_them() {
 
     let nothing = run_as("", folder.path(), "secrets check");
     assert_eq!(nothing.code, 2);
-    assert!(nothing.stderr.contains("there is no age identity in SOPS_AGE_KEY, "), "{}", nothing.stderr);
-    assert!(nothing.stderr.contains("age-keygen -o") && !nothing.stderr.contains("none of them fits"));
+    assert!(nothing.stderr.contains("no age identity in SOPS_AGE_KEY, "), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("age-keygen -o") && !nothing.stderr.contains("no identity matches"));
     assert_eq!(run_as("", folder.path(), "secrets check --identity keys.txt").code, 0);
     fs::write(folder.path().join("sops/age/keys.txt"), &keys).unwrap();
     assert_eq!(run_as("", folder.path(), "secrets check").code, 0);
@@ -369,7 +369,7 @@ fn identities_are_found_where_sops_finds_them() {
 }
 
 #[test]
-fn a_reference_into_a_sops_file_is_tried() {
+fn a_reference_into_a_sops_file_is_resolved() {
     let cluster = |key: &str| {
         format!(
             "{GOOD}hypervisors: {{pve: {{proxmox: {{url: https://pve:8006, token: {{sops: values.sops.yaml, key: {key}}}}}}}}}\n"
@@ -385,7 +385,7 @@ fn a_reference_into_a_sops_file_is_tried() {
     assert_eq!(resolve(IDENTITY, "apps.token"), "[]");
     assert_eq!(resolve(IDENTITY, "apps.ports.1"), "[]");
     assert!(resolve(IDENTITY, "apps.nothing").contains("has no text at apps.nothing"));
-    assert!(resolve(OTHER_IDENTITY, "apps.token").contains("none of them fits"));
+    assert!(resolve(OTHER_IDENTITY, "apps.token").contains("no identity matches"));
     fs::write(folder.path().join("values.sops.yaml"), "apps: {token: hunter2}\n").unwrap();
-    assert!(resolve(IDENTITY, "apps.token").contains("is not in the SOPS format: encrypt it"));
+    assert!(resolve(IDENTITY, "apps.token").contains("is not in the SOPS format; encrypt it"));
 }

@@ -1,4 +1,4 @@
-//! `ichor show`, as a user runs it.
+//! `ichor show` on the command line.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::common::{EXAMPLES, GOOD, folder, ichor, root};
 
 #[test]
-fn every_view_of_every_example_fits_a_hundred_columns_and_has_json() {
+fn views_of_examples_fit_a_hundred_columns_and_have_json() {
     for example in EXAMPLES {
         for view in ["", "nodes", "bgp", "boot", "vms"] {
             let words = format!("show {view} examples/{example}/ichor.yaml");
@@ -21,7 +21,7 @@ fn every_view_of_every_example_fits_a_hundred_columns_and_has_json() {
 }
 
 #[test]
-fn what_carries_the_first_configuration_is_named() {
+fn the_boot_medium_of_a_node_is_shown() {
     let text = GOOD.replace("install:", "platform: nocloud, install:");
     let folder = folder(&[("ichor.yaml", &text), ("metal.yaml", GOOD)]);
 
@@ -34,7 +34,7 @@ fn what_carries_the_first_configuration_is_named() {
 }
 
 #[test]
-fn the_plan_has_the_numbers_of_the_first_design() {
+fn derived_numbers_match_the_reference_design() {
     let run = ichor(&root(), "show nodes examples/cilium/ichor.yaml --json");
     let node = &run.json()[0];
 
@@ -48,7 +48,7 @@ fn the_plan_has_the_numbers_of_the_first_design() {
 }
 
 #[test]
-fn why_names_the_rule_and_its_inputs_or_the_line() {
+fn an_explanation_has_the_rule_and_its_inputs_or_the_line() {
     let folder = folder(&[("ichor.yaml", GOOD)]);
     let rule = ichor(folder.path(), "show --why nodes.solcp01.routing.asn");
     let line = ichor(folder.path(), "show --why network.api.vip");
@@ -69,21 +69,21 @@ fn why_names_the_rule_and_its_inputs_or_the_line() {
 }
 
 #[test]
-fn the_file_is_shown_as_one_and_means_the_same() {
+fn the_merged_file_gives_the_same_plan() {
     let parts = folder(&[
         ("ichor.yaml", "include: [more.yaml]\ncluster: {name: sol, id: 101, talos: v1.13.9}\nnodes: []\n"),
         ("more.yaml", "nodes: [{name: solcp01, role: controlplane, index: 11}]\n"),
     ]);
-    let whole = ichor(parts.path(), "show file");
-    let one = folder(&[("ichor.yaml", &whole.stdout)]);
+    let merged = ichor(parts.path(), "show file");
+    let one = folder(&[("ichor.yaml", &merged.stdout)]);
 
-    assert!(!whole.stdout.contains("include"), "{}", whole.stdout);
+    assert!(!merged.stdout.contains("include"), "{}", merged.stdout);
     assert_eq!(ichor(one.path(), "show nodes").stdout, ichor(parts.path(), "show nodes").stdout);
-    assert_eq!(ichor(one.path(), "show file").stdout, whole.stdout);
+    assert_eq!(ichor(one.path(), "show file").stdout, merged.stdout);
 }
 
 #[test]
-fn the_topology_is_drawn_to_a_file() {
+fn the_topology_diagram_is_written_to_a_file() {
     for example in EXAMPLES {
         let folder = folder(&[(
             "ichor.yaml",
@@ -98,7 +98,7 @@ fn the_topology_is_drawn_to_a_file() {
 }
 
 #[test]
-fn a_view_that_does_not_exist_is_named() {
+fn an_unknown_view_is_named_in_the_error() {
     let folder = folder(&[("ichor.yaml", GOOD)]);
     let run = ichor(folder.path(), "show nods ichor.yaml");
 
@@ -110,7 +110,7 @@ fn a_view_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn a_reader_that_stops_early_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let nodes: Vec<_> = (1..5000).map(|index| format!("  - {{name: n{index}, index: {index}}}\n")).collect();
     let folder = folder(&[(
         "ichor.yaml",
@@ -131,7 +131,7 @@ fn a_reader_that_stops_early_is_no_error() {
 }
 
 #[test]
-fn a_plan_that_will_not_work_is_shown_with_a_word_about_it() {
+fn a_plan_with_errors_is_shown_with_a_warning() {
     let folder = folder(&[("ichor.yaml", &GOOD.replace("vip: 10.101.0.10", "vip: 192.0.2.1"))]);
     let run = ichor(folder.path(), "show nodes");
 
@@ -140,7 +140,7 @@ fn a_plan_that_will_not_work_is_shown_with_a_word_about_it() {
 }
 
 #[test]
-fn what_nobody_can_be_told_is_no_reason_to_fail() {
+fn a_closed_stderr_is_not_an_error() {
     let folder = folder(&[]);
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let status = Command::new(env!("CARGO_BIN_EXE_ichor"))

@@ -1,4 +1,4 @@
-//! Simulated nodes, and `ichor up` run on them.
+//! Simulated nodes, and runs of `ichor up` on them.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -7,38 +7,39 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use ichor_testbed::schema::assert_valid;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{Run, command, ichor, run_of};
 
-/// Delays by which a cluster is up in a moment.
+/// Short delays for fast tests.
 const QUICK: &str = "--install 30ms --boot 20ms --start 5ms";
 
-/// Nodes that run as long as this is there.
+/// Simulated nodes, stopped on drop.
 pub struct Simulated {
-    // Ended before their folder is gone.
+    // Stopped before their folder is removed.
     nodes: Nodes,
     desk: TempDir,
-    /// The network that `ichor up` runs in, by a process there; none where that is this one's.
+    /// PID of a process in the network namespace where `ichor up` runs; none for that of the test.
     network: Option<String>,
 }
 
-/// Their process, and what it says, which it must be able to say.
+/// The simulator process and its output, which must be read so that it does not block.
 struct Nodes {
     child: Child,
     _said: BufReader<ChildStderr>,
 }
 
 impl Simulated {
-    /// Starts so many nodes, which take milliseconds for what others take minutes for; `more` are arguments.
+    /// Starts nodes with short delays and additional arguments.
     pub fn start(count: usize, more: &str) -> Self {
         let desk = tempfile::tempdir().unwrap();
         let nodes = run(desk.path(), &format!("{count} -o sim {more}")).unwrap();
         Self { nodes, desk, network: None }
     }
 
-    /// The same, when all have booted.
+    /// Starts nodes, and waits until all have booted.
     pub fn waiting(count: usize, more: &str) -> Self {
         let nodes = Self::start(count, more);
         let boots = |node: &Value| node["stage"] == "unknown";
@@ -48,11 +49,11 @@ impl Simulated {
         nodes
     }
 
-    /// The same nodes in a network of their own, while `ichor up` runs in another; both are named by a process there. Of `file` comes what
-    /// they are made of, of `known` what `ichor up` is told of them.
+    /// Nodes in one network namespace, while `ichor up` runs in another; both are given by the PID of a process. The simulator
+    /// reads `file`, `ichor up` reads `known`.
     pub fn apart(
         count: usize,
-        (theirs, network): (&str, &str),
+        (nodes_netns, network): (&str, &str),
         file: impl Fn(&str) -> String,
         known: impl Fn(&str) -> String,
         more: &str,
@@ -63,13 +64,12 @@ impl Simulated {
         simulated.write(&known(&made));
         fs::write(simulated.folder().join("machines.yaml"), made).unwrap();
         let words = format!("lab nodes --cluster sim/machines.yaml {more} {QUICK}");
-        simulated.nodes = await_nodes(inside(theirs, &command(simulated.desk.path(), &words))).unwrap();
+        simulated.nodes = await_nodes(inside(nodes_netns, &command(simulated.desk.path(), &words))).unwrap();
         simulated.network = Some(network.to_owned());
         simulated
     }
 
-    /// The same nodes as machines of somebody, who switches them on: of `file` comes what they are made of, of `known` what
-    /// `ichor up` is told of them.
+    /// Nodes as machines of a provider that powers them on. The simulator reads `file`, `ichor up` reads `known`.
     pub fn provided(count: usize, file: impl Fn(&str) -> String, known: impl Fn(&str) -> String) -> Self {
         for _ in 0..9 {
             let mut simulated = Self::start(count, "");
@@ -77,7 +77,7 @@ impl Simulated {
             simulated.write(&known(&made));
             fs::write(simulated.folder().join("machines.yaml"), made).unwrap();
             simulated.nodes.end();
-            // Their network is free for a moment, and others may take it.
+            // Another test may claim the network in between.
             match run(simulated.desk.path(), "--cluster sim/machines.yaml --off") {
                 Ok(nodes) => simulated.nodes = nodes,
                 Err(taken) if taken.contains("is taken") => continue,
@@ -88,27 +88,27 @@ impl Simulated {
         panic!("others take every network")
     }
 
-    /// The folder of the cluster.
+    /// Folder of the cluster.
     pub fn folder(&self) -> PathBuf {
         self.desk.path().join("sim")
     }
 
-    /// The cluster file.
+    /// Contents of the cluster file.
     pub fn file(&self) -> String {
         fs::read_to_string(self.folder().join("ichor.yaml")).unwrap()
     }
 
-    /// Writes another cluster file.
+    /// Replaces the cluster file.
     pub fn write(&self, file: &str) {
         fs::write(self.folder().join("ichor.yaml"), file).unwrap();
     }
 
-    /// `ichor up` with more arguments, not yet started.
+    /// Prepares `ichor up` with additional arguments.
     pub fn command(&self, more: &str) -> Command {
         self.ichor(&format!("up --kubeconfig kubeconfig {more}"))
     }
 
-    /// `ichor` in the folder of the cluster, not yet started.
+    /// Prepares `ichor` in the folder of the cluster.
     pub fn ichor(&self, words: &str) -> Command {
         let command = command(&self.folder(), words);
         match &self.network {
@@ -117,48 +117,48 @@ impl Simulated {
         }
     }
 
-    /// `ichor up` to its end.
+    /// Runs `ichor up`.
     pub fn up(&self, more: &str) -> Run {
         run_of(self.command(more))
     }
 
-    /// `ichor up` to its end, which has to be good; all that it did.
+    /// Runs `ichor up`, which must succeed, and returns its events.
     pub fn up_well(&self, more: &str) -> Vec<Value> {
         let run = self.up(&format!("--json {more}"));
         assert_eq!(run.code, 0, "{}", run.all());
         events(&run.stdout)
     }
 
-    /// `ichor up`, killed as soon as it tells an event that `when` is waiting for; whether it came to that.
+    /// Runs `ichor up` and kills it at the first event that matches `when`; returns whether there was one.
     pub fn up_killed(&self, when: impl Fn(&Value) -> bool) -> bool {
         killed(self.command("--json"), when)
     }
 
-    /// Lets something go wrong.
+    /// Injects a fault.
     pub fn fault(&self, fault: &str) {
         let run = ichor(&self.folder(), &format!("lab nodes fault {fault} -o ."));
         assert_eq!(run.code, 0, "{}", run.all());
     }
 
-    /// Lets everything of a node go right again.
+    /// Removes all faults of a node.
     pub fn heal(&self, node: &str) {
         let run = ichor(&self.folder(), &format!("lab nodes heal {node} -o ."));
         assert_eq!(run.code, 0, "{}", run.all());
     }
 
-    /// How the nodes are.
+    /// Status of the nodes.
     pub fn status(&self) -> Value {
         let run = ichor(&self.folder(), "lab nodes status -o . --json");
         assert_eq!(run.code, 0, "{}", run.all());
         run.json()
     }
 
-    /// Every call of a method that was answered well, by node.
+    /// Successful calls of a method, by node.
     pub fn calls(&self, method: &str) -> Vec<String> {
         self.asked(method).into_iter().filter(|(_, code)| code == "Ok").map(|(node, _)| node).collect()
     }
 
-    /// Every call of a method, by node and answer.
+    /// All calls of a method, by node and response.
     pub fn asked(&self, method: &str) -> Vec<(String, String)> {
         let journal = fs::read_to_string(self.folder().join("simulator/journal.jsonl")).unwrap();
         let lines = journal.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -167,7 +167,7 @@ impl Simulated {
         calls.map(|line| (word(&line["node"]), word(&line["code"]))).collect()
     }
 
-    /// What must hold of a cluster that is up.
+    /// Asserts that the cluster is up.
     pub fn assert_up(&self) {
         let status = self.status();
         for node in status["nodes"].as_array().unwrap() {
@@ -176,6 +176,8 @@ impl Simulated {
         assert_eq!(status["bootstrap_count"], 1, "{status}");
         assert_eq!(self.calls("/Bootstrap"), ["cp1"]);
         assert!(self.kubeconfig().contains("current-context: admin@simulated"), "{}", self.kubeconfig());
+        let record = fs::read(self.folder().join(".ichor/simulated/up.json")).unwrap();
+        assert_valid("up-record", &serde_json::from_slice(&record).unwrap());
     }
 
     pub fn kubeconfig(&self) -> String {
@@ -196,7 +198,7 @@ impl Drop for Nodes {
     }
 }
 
-/// A command in the network of a process.
+/// A command in the network namespace of a process.
 fn inside(network: &str, command: &Command) -> Command {
     let mut inside = Command::new("nsenter");
     inside.args(["--net", "--target", network]).arg(command.get_program()).args(command.get_args());
@@ -204,27 +206,27 @@ fn inside(network: &str, command: &Command) -> Command {
     inside
 }
 
-/// Starts nodes, and waits until they can be asked; what they said where they cannot.
+/// Starts nodes, and waits until they answer; the error is their output.
 fn run(desk: &Path, words: &str) -> Result<Nodes, String> {
     await_nodes(command(desk, &format!("lab nodes {words} {QUICK}")))
 }
 
 fn await_nodes(mut nodes: Command) -> Result<Nodes, String> {
     let mut child = nodes.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let (mut all, mut line) = (String::new(), String::new());
     while !line.starts_with("next:") {
         line.clear();
-        if said.read_line(&mut line).unwrap() == 0 {
+        if stderr.read_line(&mut line).unwrap() == 0 {
             child.wait().unwrap();
             return Err(all);
         }
         all.push_str(&line);
     }
-    Ok(Nodes { child, _said: said })
+    Ok(Nodes { child, _said: stderr })
 }
 
-/// Runs `ichor up --json` until it tells an event that `when` is waiting for, and kills it; whether it came to that.
+/// Runs `ichor up --json` and kills it at the first event that matches `when`; returns whether there was one.
 pub fn killed(mut up: Command, when: impl Fn(&Value) -> bool) -> bool {
     let mut up = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let out: ChildStdout = up.stdout.take().unwrap();
@@ -235,7 +237,7 @@ pub fn killed(mut up: Command, when: impl Fn(&Value) -> bool) -> bool {
     came
 }
 
-/// What was told.
+/// Parses events.
 pub fn events(stdout: &str) -> Vec<Value> {
     stdout
         .lines()
@@ -243,7 +245,7 @@ pub fn events(stdout: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The steps that were done, by node.
+/// Finished steps, by node.
 pub fn steps(events: &[Value]) -> Vec<(&str, &str)> {
     let steps = events.iter().filter(|event| event["event"] == "step" && event["state"] == "done");
     steps
@@ -251,7 +253,7 @@ pub fn steps(events: &[Value]) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Whether a file is for its owner alone.
+/// Whether only the owner can access a file.
 pub fn is_private(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     fs::metadata(path).unwrap().permissions().mode() & 0o777 == 0o600

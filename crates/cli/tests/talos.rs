@@ -3,7 +3,10 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{folder, ichor};
+use ichor_talos::document;
+use serde_json::{Value, json};
+
+use crate::common::{folder, ichor, root};
 
 const BASE: &str = include_str!("../../talos/tests/data/clusters/single-v1.12/controlplane.yaml");
 
@@ -29,7 +32,7 @@ fn a_patched_configuration_is_printed_or_written() {
 }
 
 #[test]
-fn a_patch_that_does_not_fit_is_named_with_its_place() {
+fn a_patch_that_does_not_apply_is_named_with_its_location() {
     let folder = folder(&[
         ("base.yaml", BASE),
         ("typo.yaml", "machine:\n  kubelet:\n    extraArg: {v: \"2\"}\n"),
@@ -49,7 +52,7 @@ fn a_patch_that_does_not_fit_is_named_with_its_place() {
 }
 
 #[test]
-fn what_is_wrong_with_a_configuration_has_a_line_and_a_path() {
+fn problems_of_a_configuration_have_a_line_and_a_path() {
     let folder = folder(&[
         ("base.yaml", BASE),
         ("bad.yaml", &BASE.replace("persist: true", "persist: false")),
@@ -70,7 +73,7 @@ fn what_is_wrong_with_a_configuration_has_a_line_and_a_path() {
 }
 
 #[test]
-fn a_release_that_is_not_known_judges_nothing() {
+fn an_unknown_release_is_refused() {
     let folder = folder(&[("base.yaml", BASE), ("one.yaml", "machine: {sysctls: {a: b}}\n")]);
     for words in ["talos validate base.yaml", "talos patch base.yaml one.yaml"] {
         for talos in ["1.15", "1.9", "v1.10.3", "2.12"] {
@@ -88,12 +91,12 @@ fn a_release_that_is_not_known_judges_nothing() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_keeps_no_other_from_being_judged() {
+fn an_unreadable_file_does_not_prevent_the_validation_of_others() {
     let folder =
         folder(&[("base.yaml", BASE), ("bad.yaml", &BASE.replace("persist: true", "persist: false"))]);
 
     let json = ichor(folder.path(), "talos validate base.yaml nowhere.yaml bad.yaml --talos 1.12 --json");
-    let told = ichor(folder.path(), "talos validate nowhere.yaml bad.yaml --talos 1.12");
+    let run = ichor(folder.path(), "talos validate nowhere.yaml bad.yaml --talos 1.12");
     let one = ichor(folder.path(), "talos validate nowhere.yaml --talos 1.12 --json");
 
     assert_eq!(json.code, 2);
@@ -103,15 +106,16 @@ fn a_file_that_cannot_be_read_keeps_no_other_from_being_judged() {
         (&true.into(), &false.into(), &false.into())
     );
     assert_eq!(nowhere["file"], "nowhere.yaml");
+    assert_eq!((&nowhere["load_error"], &nowhere["problems"]), (&true.into(), &json!([])));
     assert!(nowhere["read_error"].as_str().unwrap().contains("no such file"), "{nowhere}");
-    assert_eq!(told.code, 2);
-    assert!(told.stdout.contains("bad.yaml:3: error: persist: "), "{}", told.all());
-    assert!(told.stderr.contains("error: cannot read nowhere.yaml"), "{}", told.all());
+    assert_eq!(run.code, 2);
+    assert!(run.stdout.contains("bad.yaml:3: error: persist: "), "{}", run.all());
+    assert!(run.stderr.contains("error: cannot read nowhere.yaml"), "{}", run.all());
     assert_eq!((one.code, one.json()["file"].as_str()), (2, Some("nowhere.yaml")));
 }
 
 #[test]
-fn a_configuration_comes_from_standard_input_too() {
+fn a_configuration_is_read_from_standard_input() {
     let folder = folder(&[("base.yaml", BASE), ("one.yaml", "machine: {sysctls: {a: b}}\n")]);
     let piped = |words: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_ichor"))
@@ -130,7 +134,7 @@ fn a_configuration_comes_from_standard_input_too() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused_as_talos_does() {
+fn invalid_utf8_is_rejected_as_by_talos() {
     let folder = folder(&[]);
     std::fs::write(folder.path().join("bytes.yaml"), b"machine:\n  type: \xff\n").unwrap();
 
@@ -138,4 +142,79 @@ fn bytes_that_are_no_text_are_refused_as_talos_does() {
 
     let json = run.json();
     assert_eq!((run.code, &json["load_error"], &json["problems"][0]["line"]), (1, &true.into(), &2.into()));
+}
+
+#[test]
+fn configurations_are_validated_as_by_each_release() {
+    let data = root().join("crates/talos/tests/data/validate");
+    let cases: Vec<Value> =
+        serde_json::from_str(&fs::read_to_string(data.join("verdicts.json")).unwrap()).unwrap();
+    let files: Vec<&str> = cases.iter().map(|case| case["file"].as_str().unwrap()).collect();
+    let expected = |case: &Value, release: &str, mode: &str| {
+        let verdict = &case["verdicts"][release][mode];
+        json!({"valid": verdict["valid"] == true, "load_error": verdict.get("load_error").is_some()})
+    };
+    let assert_agrees = |report: &Value, want: &Value, what: &str| {
+        let got = json!({"valid": report["valid"], "load_error": report["load_error"]});
+        assert_eq!(got, *want, "{what}");
+        let problems = report["problems"].as_array().unwrap();
+        assert_eq!(problems.iter().any(|it| it["severity"] == "error"), want["valid"] == false, "{what}");
+    };
+
+    for release in ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"] {
+        for mode in ["metal", "cloud", "container"] {
+            for (suffix, option) in [("", ""), ("-strict", " --strict")] {
+                let mode_key = format!("{mode}{suffix}");
+                let words = format!("--talos {release} --mode {mode}{option} --json");
+                let run =
+                    ichor(&data.join("configs"), &format!("talos validate {} {words}", files.join(" ")));
+                for (case, report) in cases.iter().zip(run.json().as_array().unwrap()) {
+                    let what = format!("{} {release} {mode_key}", report["file"]);
+                    assert_eq!(report["file"], case["file"]);
+                    assert_agrees(report, &expected(case, release, &mode_key), &what);
+                }
+            }
+        }
+        // A single file is printed as an object, and its result is the exit status.
+        for case in &cases[..10] {
+            let file = case["file"].as_str().unwrap();
+            let want = expected(case, release, "metal");
+            let words = format!("talos validate {file} --talos {release} --mode metal --json");
+            let run = ichor(&data.join("configs"), &words);
+            assert_agrees(&run.json(), &want, &format!("{file} {release}"));
+            assert_eq!(run.code, i32::from(want["valid"] == false), "{file} {release}");
+        }
+    }
+}
+
+#[test]
+fn patches_are_applied_as_by_each_release() {
+    let data = root().join("crates/talos/tests/data/patches");
+    let mut applied = 0;
+    for case in fs::read_dir(data).unwrap().map(|case| case.unwrap().path()).filter(|path| path.is_dir()) {
+        let patches: Vec<String> = (1..)
+            .map(|nth| format!("patch-{nth}.yaml"))
+            .take_while(|name| case.join(name).exists())
+            .collect();
+        for release in ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"] {
+            let words = format!("talos patch base.yaml {} --talos {release}", patches.join(" "));
+            let run = ichor(&case, &words);
+
+            let other = case.join(format!("differs-on-{release}.yaml"));
+            let usual = case.join("expected.yaml");
+            let fails = case.join(format!("differs-on-{release}.error.txt")).exists();
+            let result = [other, usual].into_iter().find(|path| !fails && path.exists());
+            let what = format!("{} on {release}: {}", case.display(), run.stderr);
+            match result {
+                Some(result) => {
+                    let want = document::read(&fs::read_to_string(result).unwrap()).unwrap();
+                    assert_eq!(run.code, 0, "{what}");
+                    assert_eq!(document::read(&run.stdout).unwrap(), want, "{what}");
+                    applied += 1;
+                }
+                None => assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{what}"),
+            }
+        }
+    }
+    assert!(applied > 100, "only {applied} patches applied");
 }

@@ -1,4 +1,4 @@
-//! Templates of one's own: what comes of them, and what is said of bad ones.
+//! User templates: their output, and errors of invalid ones.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -27,12 +27,12 @@ nodes:
     )
 }
 
-/// A cluster whose daemon is told what a template gives.
+/// A cluster whose daemon configuration comes from a template.
 fn cluster(backend: &str, template: Option<&str>) -> TempDir {
     cluster_of(&text(backend), template)
 }
 
-/// The same with another release of BIRD than ichor's.
+/// A cluster with an older BIRD.
 fn old_bird(template: &str) -> TempDir {
     let text = text("bird").replace("backend: bird\n", "backend: bird\n  version: 2.0.12\n");
     cluster_of(&text, Some(template))
@@ -47,12 +47,12 @@ fn cluster_of(text: &str, template: Option<&str>) -> TempDir {
     folder
 }
 
-/// Runs `ichor` where no daemon is installed.
+/// Runs `ichor` without installed daemons.
 fn run(folder: &TempDir, words: &str) -> Run {
     ichor_with(folder.path(), words, &[("PW", PASSWORD), ("PATH", "/nowhere")])
 }
 
-/// Runs `ichor build` where one program is: a script of ours.
+/// Runs `ichor build` with one installed program, a script.
 fn run_beside(folder: &TempDir, program: &str, script: &str) -> Run {
     let bin = folder.path().join("bin");
     fs::create_dir_all(&bin).unwrap();
@@ -71,7 +71,7 @@ fn refused(run: &Run, folder: &TempDir, why: &str) {
 }
 
 #[test]
-fn a_template_is_rendered_for_its_owner_alone() {
+fn a_rendered_template_is_private() {
     let template = "! {{ node }} {{ asn }}\n{% for one in fabric.neighbors %}\
                     ! {{ one.address }} {{ one.password }}\n{% endfor %}{{ default }}";
     let folder = cluster("frr", Some(template));
@@ -86,16 +86,17 @@ fn a_template_is_rendered_for_its_owner_alone() {
     ));
     assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
     let machine = fs::read_to_string(folder.path().join("build/sol/nodes/solcp01/machine.yaml")).unwrap();
-    assert!(machine.contains("! {{ node }} {{ asn }}"), "the agent is given the template");
+    assert!(machine.contains("! {{ node }} {{ asn }}"), "the agent receives the template");
     assert!(
-        run.stderr.contains("no daemon has read what my.conf.j2 gives: vtysh is not installed here"),
+        run.stderr
+            .contains("the output of my.conf.j2 was not checked: vtysh is not installed on this machine"),
         "{}",
         run.stderr
     );
 }
 
 #[test]
-fn every_backend_with_a_file_takes_a_template() {
+fn backends_with_a_file_support_templates() {
     for (backend, file, version) in [("bird", "bird.conf", "2.17"), ("gobgp", "gobgpd.toml", "4.8")] {
         let folder = cluster(backend, Some("# {{ backend }} {{ version }}\n{{ default }}"));
 
@@ -109,7 +110,7 @@ fn every_backend_with_a_file_takes_a_template() {
 }
 
 #[test]
-fn a_wrong_variable_is_told_by_check_and_build() {
+fn an_unknown_variable_is_reported_by_check_and_build() {
     let folder = cluster("frr", Some("! one\n! {{ router_idd }}\n"));
 
     let check = run(&folder, "check");
@@ -126,7 +127,7 @@ fn a_wrong_variable_is_told_by_check_and_build() {
 }
 
 #[test]
-fn an_endless_loop_ends() {
+fn an_endless_loop_is_stopped() {
     let folder =
         cluster("frr", Some("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}"));
 
@@ -134,21 +135,21 @@ fn an_endless_loop_ends() {
 }
 
 #[test]
-fn a_template_that_is_none_is_told_with_its_line() {
+fn a_syntax_error_is_reported_with_its_line() {
     let folder = cluster("frr", Some("! one\n{% for neighbor in fabric.neighbors %}\n"));
 
     refused(&run(&folder, "build"), &folder, "my.conf.j2:");
 }
 
 #[test]
-fn a_template_that_is_not_there_is_told() {
+fn a_missing_template_is_reported() {
     let folder = cluster("frr", None);
 
-    refused(&run(&folder, "build"), &folder, "my.conf.j2 cannot be read");
+    refused(&run(&folder, "build"), &folder, "cannot read my.conf.j2: no such file");
 }
 
 #[test]
-fn the_daemon_of_this_machine_has_a_word_and_tells_no_secret() {
+fn an_installed_daemon_checks_the_output_and_secrets_are_redacted() {
     let folder = cluster("frr", Some("{{ default }}"));
 
     let taken = run_beside(&folder, "vtysh", "grep -q 'router bgp' \"$3\"");
@@ -156,46 +157,46 @@ fn the_daemon_of_this_machine_has_a_word_and_tells_no_secret() {
     let refused_here = run_beside(&folder, "vtysh", "echo \"$3 line 9: $(grep password \"$3\")\"; exit 2");
 
     assert_eq!(taken.code, 0, "{}", taken.all());
-    assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
+    assert!(!taken.stderr.contains("was not checked"), "{}", taken.stderr);
     refused(
         &refused_here,
         &folder,
-        "the vtysh of this machine refuses what my.conf.j2 gives: frr.conf line 9: ",
+        "vtysh on this machine rejects the output of my.conf.j2: frr.conf line 9: ",
     );
     assert!(refused_here.all().contains("password ***"), "{}", refused_here.all());
 }
 
 #[test]
-fn gobgpd_is_not_asked_about_ports_of_another_machine() {
+fn output_with_ports_of_the_node_is_not_checked_by_gobgpd() {
     let folder = cluster("gobgp", Some("{{ default }}\n# neighbor-interface\n"));
 
     let run = run_beside(&folder, "gobgpd", "exit 1");
 
     assert_eq!(run.code, 0, "{}", run.all());
-    assert!(run.stderr.contains("gobgpd looks for the ports in it"), "{}", run.stderr);
+    assert!(run.stderr.contains("gobgpd resolves its interfaces"), "{}", run.stderr);
 }
 
-/// BIRD 2.0 does not know the word for the kind of password that 2.17 wants.
+/// BIRD 2.0 lacks the keyword for the authentication type that 2.17 requires.
 #[test]
-fn an_older_bird_does_not_judge_a_file_for_a_newer_one() {
+fn a_file_for_a_newer_bird_is_not_checked_by_an_older_one() {
     let script = "[ \"$1\" != --version ] || exec echo BIRD version 2.0.12 >&2\nexit 1";
     let (newer, as_old) = (cluster("bird", Some("{{ default }}")), old_bird("{{ default }}"));
 
     let not_asked = run_beside(&newer, "bird", script);
-    let asked = run_beside(&as_old, "bird", script);
+    let run = run_beside(&as_old, "bird", script);
 
     assert_eq!(not_asked.code, 0, "{}", not_asked.all());
-    let note = "it is for BIRD 2.17, and BIRD 2.0 of this machine cannot read it";
+    let note = "it is for BIRD 2.17, but this machine has BIRD 2.0";
     assert!(not_asked.stderr.contains(note), "{}", not_asked.stderr);
-    refused(&asked, &as_old, "the bird of this machine refuses what my.conf.j2 gives");
+    refused(&run, &as_old, "bird on this machine rejects the output of my.conf.j2");
 }
 
 mod lab {
     use super::*;
 
-    /// The real parser. It must be installed: `scripts/tools frr`.
+    /// With the real parser, installed by `scripts/tools frr`.
     #[test]
-    fn vtysh_reads_what_a_template_gives() {
+    fn vtysh_accepts_the_output_of_a_template() {
         let good = cluster("frr", Some("{{ default }}"));
         let bad = cluster("frr", Some("{{ default }}router bgp 65001\n neighbour 10.0.0.1 remote-as 1\n"));
         let build = |folder: &TempDir| ichor_with(folder.path(), "build", &[("PW", PASSWORD)]);
@@ -204,30 +205,30 @@ mod lab {
         let not_taken = build(&bad);
 
         assert_eq!(taken.code, 0, "{}", taken.all());
-        assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
-        refused(&not_taken, &bad, "the vtysh of this machine refuses what my.conf.j2 gives");
+        assert!(!taken.stderr.contains("was not checked"), "{}", taken.stderr);
+        refused(&not_taken, &bad, "vtysh on this machine rejects the output of my.conf.j2");
     }
 
-    fn bird_reads(folder: &dyn Fn(&str) -> TempDir, build: &dyn Fn(&TempDir) -> Run) {
+    fn assert_bird_accepts(folder: &dyn Fn(&str) -> TempDir, build: &dyn Fn(&TempDir) -> Run) {
         let good = folder("{{ default }}");
         let bad = folder("{{ default }}\nprotocol bgp more { neighbour 10.0.0.1 as 1; }\n");
 
         let (taken, not_taken) = (build(&good), build(&bad));
 
         assert_eq!(taken.code, 0, "{}", taken.all());
-        assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
-        refused(&not_taken, &bad, "the bird of this machine refuses what my.conf.j2 gives: ");
+        assert!(!taken.stderr.contains("was not checked"), "{}", taken.stderr);
+        refused(&not_taken, &bad, "bird on this machine rejects the output of my.conf.j2: ");
     }
 
-    /// The real BIRD. It must be installed: `scripts/tools bird`.
+    /// With the real BIRD, installed by `scripts/tools bird`.
     #[test]
-    fn bird_2_0_reads_what_a_template_gives() {
-        bird_reads(&old_bird, &|folder| ichor_with(folder.path(), "build", &[("PW", PASSWORD)]));
+    fn bird_2_0_accepts_the_output_of_a_template() {
+        assert_bird_accepts(&old_bird, &|folder| ichor_with(folder.path(), "build", &[("PW", PASSWORD)]));
     }
 
-    /// The newer one that `target/lab/` has, with its own libraries.
+    /// With the newer BIRD in `target/lab/` and its libraries.
     #[test]
-    fn bird_2_17_reads_what_a_template_gives() {
+    fn bird_2_17_accepts_the_output_of_a_template() {
         let root = crate::common::root().join("target/lab/trixie/usr");
         assert!(root.join("sbin/bird").exists(), "there is no BIRD in {}", root.display());
         let script = format!(
@@ -236,14 +237,14 @@ mod lab {
             root.display()
         );
 
-        bird_reads(&|template| cluster("bird", Some(template)), &|folder| {
+        assert_bird_accepts(&|template| cluster("bird", Some(template)), &|folder| {
             run_beside(folder, "bird", &script)
         });
     }
 
-    /// The real gobgpd, which `target/lab/` has.
+    /// With the real gobgpd in `target/lab/`.
     #[test]
-    fn gobgpd_reads_what_a_template_gives() {
+    fn gobgpd_accepts_the_output_of_a_template() {
         let programs = crate::common::root().join("target/lab/gobgp4/usr/bin");
         assert!(programs.join("gobgpd").exists(), "there is no gobgpd in {}", programs.display());
         let good = cluster("gobgp", Some("{{ default }}"));
@@ -256,13 +257,13 @@ mod lab {
         let not_taken = build(&bad);
 
         assert_eq!(taken.code, 0, "{}", taken.all());
-        assert!(!taken.stderr.contains("no daemon has read"), "{}", taken.stderr);
-        refused(&not_taken, &bad, "the gobgpd of this machine refuses what my.conf.j2 gives");
+        assert!(!taken.stderr.contains("was not checked"), "{}", taken.stderr);
+        refused(&not_taken, &bad, "gobgpd on this machine rejects the output of my.conf.j2");
     }
 }
 
 #[test]
-fn a_pipe_for_a_template_is_refused_and_not_waited_for() {
+fn a_pipe_as_a_template_is_refused_without_blocking() {
     let folder = cluster("frr", None);
     let made = std::process::Command::new("mkfifo").arg(folder.path().join("my.conf.j2")).status().unwrap();
     assert!(made.success());
@@ -270,11 +271,11 @@ fn a_pipe_for_a_template_is_refused_and_not_waited_for() {
     let run = run(&folder, "check");
 
     assert_eq!(run.code, 1);
-    assert!(run.stdout.contains("my.conf.j2 cannot be read: it is not a regular file"), "{}", run.all());
+    assert!(run.stdout.contains("cannot read my.conf.j2: not a regular file"), "{}", run.all());
 }
 
 #[test]
-fn a_template_that_is_not_text_is_not_said_to_be_missing() {
+fn a_template_that_is_not_text_is_not_reported_as_missing() {
     let folder = cluster("frr", Some(""));
     fs::write(folder.path().join("my.conf.j2"), b"\xff\xfeh\0i\0").unwrap();
 

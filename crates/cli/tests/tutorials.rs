@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use crate::common::{folder, ichor, root};
 
-/// An age key that nothing else uses, and its recipient.
+/// An age key for tests only, and its recipient.
 const AGE_KEY: &str = include_str!("secrets/keys.txt");
 const AGE_RECIPIENT: &str = "age1rgvu05uhv88ehtl7qvhlat5q6ca5l6zjfkcd5r5g3rydp25cxdgszefe82";
 

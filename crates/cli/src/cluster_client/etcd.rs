@@ -33,7 +33,7 @@ impl ClusterClient<'_> {
             };
             let report =
                 all.iter().find(own).or_else(|| all.iter().find(|report| report.node == member.hostname));
-            let said = match report.map(|report| &report.status) {
+            let result = match report.map(|report| &report.status) {
                 None => Err("no control plane node of the cluster file has this member".to_owned()),
                 Some(Err(why)) => Err(why.answer()),
                 Some(Ok(status)) if status.member_id != member.id => {
@@ -46,12 +46,12 @@ impl ClusterClient<'_> {
                 id: member.id,
                 node,
                 learner: member.is_learner,
-                said: said.map_err(ProbeError::new),
+                health: result.map_err(ProbeError::new),
             }
         };
         Ok(EtcdCluster {
             members: members.iter().map(member).collect(),
-            alarms: alarms.iter().filter_map(|alarm| RaisedAlarm::of(alarm.alarm)).collect(),
+            alarms: alarms.iter().filter_map(|alarm| RaisedAlarm::from_number(alarm.alarm)).collect(),
         })
     }
 

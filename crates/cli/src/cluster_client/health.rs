@@ -5,7 +5,7 @@ use std::time::Duration;
 use ichor_core::cluster::section::Role;
 use ichor_talos::api::cluster::ClusterInfo;
 
-use super::{ClusterClient, ClusterError, node_addresses};
+use super::{ClusterClient, ClusterError, sorted_addresses};
 use ichor_client::talos::NodeClient;
 
 impl ClusterClient<'_> {
@@ -31,7 +31,7 @@ impl ClusterClient<'_> {
         wait: Duration,
         report: &dyn Fn(&str),
     ) -> Result<(), ClusterError> {
-        let mut stream = node.wait_until_healthy(self.cluster_info(), wait);
+        let mut stream = node.health(self.cluster_info(), wait);
         let mut waits = String::new();
         loop {
             match stream.next().await {
@@ -52,7 +52,7 @@ impl ClusterClient<'_> {
     fn cluster_info(&self) -> ClusterInfo {
         let of = |role: Role| {
             let nodes = self.nodes().iter().filter(|node| node.role == role);
-            nodes.filter_map(|node| Some(node_addresses(node).next()?.address.to_string())).collect()
+            nodes.filter_map(|node| Some(sorted_addresses(node).next()?.address.to_string())).collect()
         };
         ClusterInfo { control_plane_nodes: of(Role::Controlplane), worker_nodes: of(Role::Worker) }
     }

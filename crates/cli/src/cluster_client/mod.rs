@@ -11,7 +11,7 @@ mod health;
 mod reboot;
 mod software;
 
-use ichor_core::bringup::contact::contacts;
+use ichor_core::bringup::contact::node_addresses;
 use ichor_core::bringup::{AddressStage, NodeAddress};
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
@@ -57,7 +57,7 @@ impl<'p> ClusterClient<'p> {
         let plan = &project.plan;
         let mut places: Vec<ApiEndpoint> = Vec::new();
         for node in plan.control_planes() {
-            let hosts = node_addresses(node).map(|address| address.address.to_string());
+            let hosts = sorted_addresses(node).map(|address| address.address.to_string());
             places.extend(hosts.map(|host| ApiEndpoint { host, port: kubernetes::PORT }));
         }
         let endpoint = plan.cluster.endpoint.as_ref().map(|endpoint| &endpoint.value);
@@ -106,14 +106,14 @@ impl<'p> ClusterClient<'p> {
 
 /// Whether the address of a node in maintenance mode is known.
 pub(crate) fn is_found_unconfigured(node: &NodePlan) -> bool {
-    contacts(node, &[])
+    node_addresses(node, &[])
         .iter()
         .any(|contact| matches!(contact.stage, AddressStage::Dhcp | AddressStage::External))
 }
 
 /// Addresses of a node, those of the running node first.
-fn node_addresses(node: &NodePlan) -> impl Iterator<Item = NodeAddress> {
-    let mut all = contacts(node, &[]);
+fn sorted_addresses(node: &NodePlan) -> impl Iterator<Item = NodeAddress> {
+    let mut all = node_addresses(node, &[]);
     all.sort_by_key(|contact| match contact.stage {
         AddressStage::Static => 0,
         AddressStage::Overlay => 1,

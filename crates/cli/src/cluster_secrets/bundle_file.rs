@@ -26,18 +26,18 @@ pub(crate) const SEALED: &str = "secrets.sops.yaml";
 pub(crate) const PLAIN: &str = "secrets.yaml";
 
 /// Path of the bundle of a cluster.
-pub(crate) fn bundle_of(project: &Project) -> PathBuf {
-    written(project).unwrap_or_else(|| usual(project.name()))
+pub(crate) fn bundle_path(project: &Project) -> PathBuf {
+    configured_path(project).unwrap_or_else(|| default_path(project.name()))
 }
 
 /// Path of the bundle set in the cluster file.
-pub(crate) fn written(project: &Project) -> Option<PathBuf> {
+pub(crate) fn configured_path(project: &Project) -> Option<PathBuf> {
     let path = project.cluster.file.secrets.get()?;
     Some(PathBuf::from(resolve_path(project.name(), path.as_str())))
 }
 
 /// Default path of a bundle: next to the cluster file, encrypted unless only an unencrypted one exists.
-pub(crate) fn usual(cluster: &str) -> PathBuf {
+pub(crate) fn default_path(cluster: &str) -> PathBuf {
     let [sealed, plain] = [SEALED, PLAIN].map(|name| PathBuf::from(resolve_path(cluster, name)));
     if !sealed.exists() && plain.exists() { plain } else { sealed }
 }

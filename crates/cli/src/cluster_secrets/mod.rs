@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ichor_bgp::render::template::hide;
+use ichor_bgp::render::template::redact;
 use ichor_core::cluster::FileError;
 use ichor_core::cluster::load::resolve_path;
 use ichor_core::plan::attachment::AttachmentError;
-use ichor_core::render::machine::{PatchTexts, sealed_patches};
+use ichor_core::render::machine::{PatchTexts, encrypted_patches};
 use ichor_talos::secrets::{Bundle, BundleErrors, Pair, admin_cautions, admin_faults, read_admin};
 use ichor_values::Secret;
 
@@ -49,7 +49,7 @@ pub(crate) fn open_secrets(
     project: &Project,
     identity: Option<&Path>,
 ) -> Result<(Bundle, Pair), SecretsError> {
-    let path = bundle_file::bundle_of(project);
+    let path = bundle_file::bundle_path(project);
     if !path.exists() {
         return Err(SecretsError::NoBundle(path));
     }
@@ -109,7 +109,7 @@ impl<'p> SecretCache<'p> {
     pub(crate) fn hide(&self, text: &str) -> String {
         let known = self.known();
         let secrets: Vec<&str> = known.values().flatten().map(String::as_str).collect();
-        hide(text, &secrets)
+        redact(text, &secrets)
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<String, SecretResult>> {
@@ -124,7 +124,7 @@ fn cache_key(reference: &Secret) -> String {
 /// Decrypts the encrypted patches.
 pub(crate) fn patch_texts(project: &Project, identity: Option<&Path>) -> PatchTexts {
     let mut patches = PatchTexts::new();
-    for path in sealed_patches(&project.cluster) {
+    for path in encrypted_patches(&project.cluster) {
         let opened =
             encrypted_file::open_sealed_text(Path::new(&resolve_path(project.name(), &path)), identity);
         let opened = opened.map_err(|error| AttachmentError::Failed(FileError::new(chain(&error))));

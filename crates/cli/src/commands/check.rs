@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ichor_bgp::render::{PasswordError, SecretError, password};
+use ichor_bgp::render::{PasswordError, SecretError, fetch_password};
 use ichor_core::rules::{self, Finding, Severity, clash};
 use ichor_values::{FileIssue, Secret, Sources};
 use serde_json::json;
@@ -21,7 +21,7 @@ use crate::{disk, report, secret, style};
 /// addresses.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 no problems and no errors, 1 problems or errors (with --deny\nwarnings also warnings), 2 a file cannot be read.\n\n\
+    after_help = "Exit status: 0 no problems and no errors, 1 problems or errors (or\nwarnings, with `--deny warnings`), 2 a file cannot be read.\n\n\
                   Examples:\n  ichor check\n  ichor check --deny warnings --junit report.xml\n  ichor check a.yaml b.yaml --json"
 )]
 pub(crate) struct Args {
@@ -116,7 +116,7 @@ fn unresolved(project: &Project) -> Vec<FileIssue> {
     let fetch = |secret: &Secret| secret::resolve(name, secret).map_err(SecretError::new);
     let tries = project.cluster.secrets().into_iter().filter_map(|reference| {
         let tried = if reference.is_session_password() {
-            password(&fetch, reference.secret)
+            fetch_password(&fetch, reference.secret)
         } else {
             fetch(reference.secret).map_err(PasswordError::Secret)
         };
@@ -136,7 +136,7 @@ fn add_conflicts(files: &mut [CheckedFile]) {
         .collect();
     let clusters: Vec<_> = understood.iter().map(|(_, cluster)| *cluster).collect();
     let found: Vec<_> =
-        clash::across(&clusters).into_iter().map(|(nth, finding)| (understood[nth].0, finding)).collect();
+        clash::compare(&clusters).into_iter().map(|(nth, finding)| (understood[nth].0, finding)).collect();
     for (nth, finding) in found {
         files[nth].findings.push(finding);
     }
@@ -165,7 +165,8 @@ fn print_text(file: &CheckedFile, out: &mut dyn Write) -> anyhow::Result<()> {
         report::problems(out, &file.name, &file.sources, &file.problems)?;
         return Ok(());
     }
-    let hidden = file.project.as_ref().map(|(cluster, _)| rules::secret_places(cluster)).unwrap_or_default();
+    let hidden =
+        file.project.as_ref().map(|(cluster, _)| rules::secret_locations(cluster)).unwrap_or_default();
     report::findings(out, &file.sources, &file.findings, &hidden)?;
     for FileIssue { issue, place, .. } in &file.unresolved {
         let place = file.sources.locate(*place);

@@ -47,7 +47,7 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 struct NodeDiff {
     node: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "error", skip_serializing_if = "Option::is_none")]
     unknown: Option<String>,
     differences: Vec<Difference>,
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use futures_util::{StreamExt as _, stream};
-use ichor_core::observe::found::{DiscoveredMachine, DiscoveryState, HEADING, paste};
+use ichor_core::observe::discovered_machine::{DiscoveredMachine, DiscoveryState, HEADING, new_nodes_yaml};
 use ichor_talos::api::PORT;
 use ichor_talos::resource::{Disk, HostnameStatus, LinkStatus, SystemInformation};
 use ipnet::IpNet;
@@ -104,7 +104,7 @@ fn prefixes(args: &Args, project: Option<&Project>) -> anyhow::Result<Vec<IpNet>
 
 /// The credentials that identify nodes of this cluster, if it has secrets yet.
 fn credentials(args: &Args, project: Option<&Project>) -> anyhow::Result<Option<Arc<Credentials>>> {
-    let Some(project) = project.filter(|project| cluster_secrets::bundle_file::bundle_of(project).exists())
+    let Some(project) = project.filter(|project| cluster_secrets::bundle_file::bundle_path(project).exists())
     else {
         return Ok(None);
     };
@@ -132,7 +132,7 @@ async fn search(
     drop(progress);
     if let Some(project) = project {
         for machine in &mut found {
-            machine.recognise(&project.plan);
+            machine.match_node(&project.plan);
         }
     }
     found.sort_by_key(|it| it.address);
@@ -227,7 +227,7 @@ fn print(
     table::print(out, &HEADING, &rows)?;
     let taken: Vec<String> =
         project.iter().flat_map(|it| &it.plan.nodes).map(|node| node.name.to_string()).collect();
-    if let Some(text) = paste(found, &taken) {
+    if let Some(text) = new_nodes_yaml(found, &taken) {
         style::say("machines that are not in the cluster file; set the name, role and index of each:");
         writeln!(out)?;
         write!(out, "{text}")?;

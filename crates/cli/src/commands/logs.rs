@@ -35,7 +35,7 @@ pub(crate) struct Args {
     service: Option<String>,
     #[command(flatten)]
     cluster: ClusterOption,
-    /// Print new lines until Ctrl-C, also across reboots of the node
+    /// Print new lines until Ctrl-C, across reboots of the node
     #[arg(short, long)]
     follow: bool,
     /// Print only the last N lines, then with --follow new ones
@@ -138,8 +138,8 @@ async fn list(node: &NodeClient, early: bool, args: &Args, out: &mut dyn Write) 
 fn health(service: &ServiceInfo) -> &'static str {
     match &service.health {
         Some(health) if health.unknown => "",
-        Some(health) if health.healthy => "well",
-        Some(_) => "not well",
+        Some(health) if health.healthy => "healthy",
+        Some(_) => "unhealthy",
         None => "",
     }
 }
@@ -160,7 +160,7 @@ fn service_json(service: &ServiceInfo) -> serde_json::Value {
         "service": service.id,
         "state": service.state,
         "healthy": service.health.as_ref().filter(|health| !health.unknown).map(|health| health.healthy),
-        "last_message": last(service),
+        "last_message": last_event(service),
     })
 }
 

@@ -42,3 +42,28 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     clap_mangen::Man::new(page).render(out)?;
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use ichor_testbed::command_reference::{TaskGroup, command_reference};
+
+    use super::*;
+
+    const GROUPS: [TaskGroup; 8] = [
+        ("Design a cluster", &["new", "check", "show", "prove", "build", "explain", "schema"]),
+        ("Manage secrets", &["secrets"]),
+        ("Build and inspect images", &["media", "image", "extension", "schematic", "meta"]),
+        ("Run a lab", &["lab"]),
+        ("Bring up a cluster", &["discover", "machine", "up"]),
+        ("Operate a cluster", &["status", "verify", "diff", "logs", "upgrade", "migrate", "reset", "down"]),
+        ("Work with Talos configurations", &["talos"]),
+        ("Set up the shell", &["completions", "man"]),
+    ];
+
+    #[test]
+    fn the_command_reference_is_current() {
+        let reference = command_reference(Cli::command(), &GROUPS);
+
+        ichor_testbed::assert_section("docs/commands.md", "ichor", &reference);
+    }
+}

@@ -76,13 +76,13 @@ fn encode(args: &EncodeArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let parsed: Result<Vec<_>, _> =
         args.values.iter().enumerate().map(|(nth, text)| Value::parse(text, nth + 1)).collect();
     let values = parsed.map_err(|error| Refusal::reasons([error]))?;
-    let cut: Vec<_> = meta::cut(&values).collect();
+    let cut: Vec<_> = meta::unreadable_keys(&values).collect();
     if !cut.is_empty() {
         let reason =
             |key| format!("cannot encode key {key:#x}: its value contains `;`, at which Talos truncates it");
         return Err(Refusal::reasons(cut.into_iter().map(reason)).into());
     }
-    for key in meta::repeated(&values) {
+    for key in meta::repeated_keys(&values) {
         warn(&format!("key {key:#x} is repeated; a node keeps only one of its values"));
     }
     if values.is_empty() {

@@ -13,7 +13,7 @@ use ichor_core::migrate::{
 use ichor_core::model::Cluster;
 use ichor_core::plan::attachment::Attachments;
 use ichor_core::plan::{self, Plan};
-use ichor_core::prove::crowd;
+use ichor_core::prove::summarize_names;
 use ichor_core::render::artifact::Artifact;
 use ichor_core::render::tree::{PatchTexts, RenderInputs, Renderer};
 use ichor_core::rules::{self, Finding, RuleContext, Severity};
@@ -66,7 +66,7 @@ fn backend(word: &str) -> Result<Backend, ArgumentError> {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = args.cluster.open()?;
-    let Some(sides) = migrate::sides(&project.cluster, &project.plan, args.from, args.to) else {
+    let Some(sides) = migrate::plan_migration(&project.cluster, &project.plan, args.from, args.to) else {
         bail!("no node can move from {} to {}; check the backends with `ichor show bgp`", args.from, args.to);
     };
     let (bundle, _) = cluster_secrets::open_secrets(&project, args.identity.path())?;
@@ -101,7 +101,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 fn compute_losses(sides: &MigrationPlan) -> Result<Vec<StepLoss>, Refusal> {
     let _progress = Progress::start("proving");
     let (before, after) = (plan::plan(&sides.from), plan::plan(&sides.to));
-    migrate::losses((&sides.from, &before), (&sides.to, &after), &sides.nodes).map_err(Refusal::reasons)
+    migrate::compute_losses((&sides.from, &before), (&sides.to, &after), &sides.nodes)
+        .map_err(Refusal::reasons)
 }
 
 /// Whether a step loses only routes that no other node announces.
@@ -146,7 +147,7 @@ impl MigrationInputs<'_> {
         let steps = pairs.map(|(&nth, (from, to))| {
             let from = MigrationSide { node: &before.nodes[nth], documents: from };
             let to = MigrationSide { node: &after.nodes[nth], documents: to };
-            MigrationStep::between(from, to, &after.cluster.contract.value)
+            MigrationStep::new(from, to, &after.cluster.contract.value)
         });
         let (mut done, mut errors) = (Vec::new(), Vec::new());
         for step in steps {
@@ -168,7 +169,7 @@ impl MigrationInputs<'_> {
             |finding: &Finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error;
         findings.retain(wrong);
         if !findings.is_empty() {
-            let hidden = rules::secret_places(cluster);
+            let hidden = rules::secret_locations(cluster);
             report::findings(out, &self.project.sources, &findings, &hidden)?;
         }
         Ok(findings.is_empty())
@@ -220,7 +221,7 @@ fn print_table(steps: &[MigrationStep], losses: &[StepLoss], out: &mut dyn Write
             step.node.to_string(),
             step.upgrade.as_ref().map(|it| word(it.when).to_owned()).unwrap_or_default(),
             lines(&mut step.remove.iter().map(ToString::to_string)),
-            lines(&mut step.add.iter().map(|document| DocumentId::of(document).to_string())),
+            lines(&mut step.add.iter().map(|document| DocumentId::from_document(document).to_string())),
             step.sessions.join("\n"),
         ]
     };
@@ -265,7 +266,7 @@ fn print_own(steps: &[MigrationStep], losses: &[StepLoss], out: &mut dyn Write) 
         let nets: Vec<_> = loss.own.iter().map(ToString::to_string).collect();
         let missed = match &loss.missed_by[..] {
             [] => "none".to_owned(),
-            names => crowd(names.iter().map(String::as_str)),
+            names => summarize_names(names.iter().map(String::as_str)),
         };
         vec![loss.node.to_string(), nets.join("\n"), missed]
     });
@@ -306,7 +307,7 @@ fn print_json(steps: &[MigrationStep], losses: &[StepLoss], out: &mut dyn Write)
             "node": step.node.as_str(),
             "role": step.role.word(),
             "removed_documents": step.remove.iter().cloned().map(id).collect::<Vec<_>>(),
-            "added_documents": step.add.iter().map(DocumentId::of).map(id).collect::<Vec<_>>(),
+            "added_documents": step.add.iter().map(DocumentId::from_document).map(id).collect::<Vec<_>>(),
             "upgrade": step.upgrade.as_ref().map(|it| json!({"installer_image": it.image, "when": word(it.when)})),
             "expected_sessions": step.sessions,
             "routes_kept_seconds": step.kept,

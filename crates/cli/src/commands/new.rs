@@ -28,13 +28,13 @@ enum ExampleName {
     Metallb,
     /// Leaf-spine fabric, BGP built into Talos instead of an extension
     Native,
-    /// Numbered gateways, Cilium over a veth pair, boot by CIDATA ISO on Proxmox
+    /// Numbered gateways, Cilium over a veth pair, CIDATA ISO on Proxmox
     Cilium,
     /// Leaf-spine fabric, MetalLB isolated in a network namespace
     Namespace,
-    /// BIRD as the routing daemon, two numbered gateways, Cilium over a veth pair
+    /// BIRD, two numbered gateways, Cilium over a veth pair
     Bird,
-    /// GoBGP as the routing daemon, MetalLB over an IPv4 link
+    /// GoBGP, MetalLB over an IPv4 link
     Gobgp,
     /// One Proxmox host, a VIP, no routing
     Homelab,

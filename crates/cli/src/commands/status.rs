@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
             let report = observe::observe_cluster(&project, &connector, wanted.as_deref()).await;
             print(&report, args, out)?;
             if !args.watch {
-                return Ok(ExitCode::from(u8::from(!report.is_right())));
+                return Ok(ExitCode::from(u8::from(!report.is_healthy())));
             }
             out.flush()?;
             tokio::time::sleep(POLL_INTERVAL).await;

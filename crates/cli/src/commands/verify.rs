@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use ichor_core::verify::judge;
+use ichor_core::verify::run_checks;
 
 use crate::argument::ClusterFile;
 use crate::configuration::configurations_to_compare;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let wanted = configurations_to_compare(&project, &nodes, bundle.as_ref(), args.way.identity.path())?;
     let mut wanted = wanted.unwrap_or_default().into_iter();
     let nodes = nodes.into_iter().map(|node| (node, wanted.next())).collect();
-    let providers = MachineProviders::of(&project);
+    let providers = MachineProviders::from_project(&project);
     let look = ClusterObserver {
         project: &project,
         connector: &connector,
@@ -49,14 +49,14 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         providers: &providers,
     };
     let seen = connect::runtime()?.block_on(look.observe());
-    let report = judge(&project.cluster, &project.plan, &seen);
+    let report = run_checks(&project.cluster, &project.plan, &seen);
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
     } else {
-        writeln!(out, "{}", report.text())?;
-        if report.is_right() {
+        writeln!(out, "{}", report.to_text())?;
+        if report.is_healthy() {
             style::say("no check failed");
         }
     }
-    Ok(ExitCode::from(u8::from(!report.is_right())))
+    Ok(ExitCode::from(u8::from(!report.is_healthy())))
 }

@@ -1,4 +1,4 @@
-//! What a disk needs for machines with a BIOS: GRUB, and a partition that it and Talos read.
+//! BIOS boot support of a disk image: GRUB, and the boot partition that GRUB and Talos read.
 
 use std::io;
 
@@ -10,38 +10,41 @@ use super::program::{MissingTool, ProgramError};
 use super::scratch::ScratchFolder;
 use super::xfs::MkfsXfs;
 
-/// The programs that make it, which are all installed here.
+/// The installed programs that build the BIOS partitions.
 pub(crate) struct BiosTools {
     grub: Grub,
     xfs: MkfsXfs,
 }
 
-/// Why there is none.
+/// Errors of building the BIOS partitions.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BiosError {
-    #[error("cannot make a folder for what is only for a moment")]
+    #[error("cannot create a temporary folder")]
     Folder(#[source] io::Error),
-    #[error("cannot make GRUB's boot code and core image")]
+    #[error("cannot build GRUB's boot code and core image")]
     Grub(#[from] GrubError),
-    #[error("cannot make the partition that GRUB reads")]
+    #[error("cannot build the boot partition for GRUB")]
     Xfs(#[from] ProgramError),
 }
 
 impl BiosTools {
-    /// The programs, or which of them are missing.
+    /// Finds the programs; the error lists the missing ones.
     pub(crate) fn find() -> Result<Self, MissingTool> {
         match (Grub::find(), MkfsXfs::find()) {
             (Ok(grub), Ok(xfs)) => Ok(Self { grub, xfs }),
             (grub, xfs) => {
                 let missing: Vec<&str> = grub.err().into_iter().flatten().chain(xfs.err()).collect();
-                Err(MissingTool(format!("a BIOS needs what is not installed here: {}", missing.join(", "))))
+                Err(MissingTool(format!(
+                    "BIOS boot needs programs that are not installed: {}",
+                    missing.join(", ")
+                )))
             }
         }
     }
 
-    /// What goes into the first sector and two partitions of a profile's disk.
+    /// Builds the boot sector and the two BIOS partitions of a profile's disk.
     pub(crate) fn make(&self, profile: &Profile, parts: &BootAssets) -> Result<BiosPartitions, BiosError> {
-        // For the owner alone: a configuration may be in the initramfs.
+        // Readable by the owner only: the initramfs may contain a machine configuration.
         let folder = ScratchFolder::new().map_err(BiosError::Folder)?;
         let loader = self.grub.make(CORE_SECTOR, folder.path())?;
         let boot = self.xfs.make(&boot_tree(profile, parts), BOOT_LENGTH, BOOT_LABEL, folder.path())?;

@@ -1,4 +1,4 @@
-//! The list of all modules of an image, which depmod of this machine writes.
+//! Kernel module lists of an image, written by the installed depmod.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -11,36 +11,36 @@ use ichor_image::media::Content;
 use super::program::{self, MissingTool, ProgramError};
 use super::scratch::ScratchFolder;
 
-/// Why modules are not listed.
+/// Errors of listing kernel modules.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DepmodError {
-    #[error("cannot make a folder for modules")]
+    #[error("cannot create a temporary folder for kernel modules")]
     Scratch(#[source] io::Error),
     #[error(transparent)]
     Modules(#[from] ModulesError),
-    #[error("cannot write the order of modules")]
+    #[error("cannot write the configuration of depmod")]
     Order(#[source] io::Error),
     #[error(transparent)]
     Program(#[from] ProgramError),
-    #[error("cannot read what depmod wrote to {}", folder.display())]
+    #[error("cannot read the output of depmod in {}", folder.display())]
     Read { folder: PathBuf, source: io::Error },
 }
 
-/// Which of two modules of one name is taken: as Talos' imager says it, one that is not Talos' own.
+/// Search order for modules of the same name, as in Talos' imager: those of extensions before Talos' own.
 const ORDER: &str = "search extras built-in\n";
 
-/// The program, or what to do without it; asked before anything is written.
+/// Finds depmod before any file is written; `extension` needs it.
 pub(crate) fn find_depmod(extension: &Extension) -> Result<PathBuf, MissingTool> {
     program::find(&["depmod"]).ok_or_else(|| {
         MissingTool(format!(
-            "{} has kernel modules, and depmod, which lists the modules of an image, is not on this machine; install it, with `apt-get \
-             install kmod`, or give an image of the Image Factory as --base that has the extension",
+            "{} has kernel modules, and depmod, which lists them, is not installed; install it with `apt-get install \
+             kmod`, or set --base to an Image Factory image that has the extension",
             extension.metadata.name
         ))
     })
 }
 
-/// The extension that lists all modules.
+/// Builds the extension with the lists of all modules.
 pub(crate) fn build_list_extension(
     depmod: &Path,
     modules: &KernelModules<'_>,
@@ -50,7 +50,7 @@ pub(crate) fn build_list_extension(
     let order = folder.path().join("order.conf");
     fs::write(&order, ORDER).map_err(DepmodError::Order)?;
     program::run(depmod, folder.path(), |command| {
-        // depmod of Debian 12 dies of a relative path to its configuration.
+        // depmod of Debian 12 crashes on a relative path to its configuration.
         command.args(["--all", "--basedir", "usr", "--config"]).arg(&order).arg(&modules.kernel);
     })?;
     read_module_lists(&folder.path().join("usr/lib/modules").join(&modules.kernel), &modules.kernel)
@@ -70,7 +70,7 @@ fn unpack(modules: &KernelModules<'_>, folder: &Path) -> Result<(), ModulesError
     })
 }
 
-/// What lists modules, beside them.
+/// Reads the lists that depmod wrote next to the modules.
 fn read_module_lists(folder: &Path, kernel: &str) -> Result<Extension, DepmodError> {
     let failed = |source| DepmodError::Read { folder: folder.to_owned(), source };
     let mut files = Vec::new();

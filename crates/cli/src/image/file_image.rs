@@ -1,4 +1,4 @@
-//! Files and disks as images.
+//! Files and block devices as images.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -8,32 +8,32 @@ use std::sync::Arc;
 use ichor_image::media::{Content, Image};
 use nix::unistd::{Whence, lseek};
 
-/// A file, or a disk of this machine.
+/// A file or a block device.
 pub(crate) struct FileImage {
     file: File,
     size: u64,
 }
 
 impl FileImage {
-    /// The length of a disk is only known by going to its end.
+    /// Finds the size by seeking: the metadata of a block device has none.
     pub(crate) fn new(mut file: File) -> io::Result<Self> {
         let size = file.seek(SeekFrom::End(0))?;
         Ok(Self { file, size })
     }
 
-    /// What a file holds, with holes where the file has some.
+    /// The content of a file, with its holes.
     pub(crate) fn content(file: File) -> io::Result<Content> {
         let holes = holes(&file);
         let opened = Self::new(file)?;
         let size = opened.size;
-        let whole = Content::from_image(Arc::new(opened));
+        let image = Content::from_image(Arc::new(opened));
         let mut content = Content::default();
         for (start, end) in holes.into_iter().filter(|(_, end)| *end <= size) {
             content
-                .push(whole.part(content.len(), start - content.len()).ok_or(io::ErrorKind::UnexpectedEof)?);
+                .push(image.part(content.len(), start - content.len()).ok_or(io::ErrorKind::UnexpectedEof)?);
             content.pad_to(end);
         }
-        content.push(whole.part(content.len(), size - content.len()).ok_or(io::ErrorKind::UnexpectedEof)?);
+        content.push(image.part(content.len(), size - content.len()).ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(content)
     }
 }
@@ -48,7 +48,7 @@ impl Image for FileImage {
     }
 }
 
-/// Where nothing is in a file, from start to end; nowhere where the file system does not say it.
+/// Start and end of each hole of a file; empty if the file system does not report holes.
 fn holes(file: &File) -> Vec<(u64, u64)> {
     let seek = |from: i64, whence| lseek(file, from, whence).ok();
     let Some(end) = seek(0, Whence::SeekEnd) else { return Vec::new() };
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_the_holes_that_it_has() {
+    fn holes_of_a_sparse_file_are_detected() {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(b"start", 1 << 20).unwrap();
         file.write_all_at(b"end", 8 << 20).unwrap();
@@ -80,7 +80,7 @@ mod tests {
         let content = FileImage::content(file).unwrap();
 
         assert_eq!(content, plain);
-        let there: u64 = content.stretches().iter().filter(|it| !it.is_hole).map(|it| it.length).sum();
-        assert!(there < 1 << 20, "{there}");
+        let data: u64 = content.stretches().iter().filter(|it| !it.is_hole).map(|it| it.length).sum();
+        assert!(data < 1 << 20, "{data}");
     }
 }

@@ -1,4 +1,4 @@
-//! A folder on disk as a tree. Files are opened when they are read; no link is followed out of it.
+//! A folder on disk as a tree. Files are opened when they are read; symlinks are not followed.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,17 +9,17 @@ use std::sync::Arc;
 use ichor_image::media::{Content, Image};
 use ichor_image::oci::{EntryKind, FileTree, TreeEntry};
 
-/// More than any extension has.
+/// Size limit, above that of any extension.
 const MAX_ENTRIES: usize = 250_000;
 
-/// Why a folder is no tree.
+/// Errors of reading a folder.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FolderError {
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{} has a name that is not UTF-8", .0.display())]
     Name(PathBuf),
-    #[error("{} has more than {MOST_ENTRIES} files and folders, which is no extension", .0.display())]
+    #[error("{} has more than {MAX_ENTRIES} files and folders, too many for an extension", .0.display())]
     TooMany(PathBuf),
 }
 
@@ -29,7 +29,7 @@ impl FolderError {
     }
 }
 
-/// Everything below a folder.
+/// Reads everything below a folder.
 pub(crate) fn read_tree(top: &Path) -> Result<FileTree, FolderError> {
     let mut root = FileTree::default();
     let mut folders = vec![(top.to_owned(), String::new())];
@@ -62,7 +62,8 @@ fn read(path: &Path) -> io::Result<TreeEntry> {
     }
     if kind.is_symlink() {
         let target = fs::read_link(path)?;
-        let target = target.to_str().ok_or_else(|| io::Error::other("a link to a name that is not UTF-8"))?;
+        let target =
+            target.to_str().ok_or_else(|| io::Error::other("the target of the symlink is not UTF-8"))?;
         return Ok(TreeEntry::link(target));
     }
     if kind.is_file() {
@@ -79,7 +80,7 @@ fn read(path: &Path) -> io::Result<TreeEntry> {
     Ok(TreeEntry { mode, kind: EntryKind::Special(what), ..TreeEntry::folder() })
 }
 
-/// A file that is opened each time it is read: there may be more of them than can be open at once.
+/// A file that is opened for each read: a folder may have more files than a process can hold open.
 struct FolderFile {
     path: PathBuf,
     size: u64,

@@ -7,16 +7,16 @@ use ichor_image::build::grub::{GrubLoader, GrubLoaderError, MODULES, PREFIX};
 
 use super::program::{self, ProgramError};
 
-/// Where distributions have GRUB's files.
+/// Folders where distributions install GRUB's files.
 const FOLDERS: [&str; 3] = ["/usr/lib/grub/i386-pc", "/usr/lib/grub2/i386-pc", "/usr/share/grub2/i386-pc"];
 
-/// GRUB, as it is installed here.
+/// The installed GRUB.
 pub(super) struct Grub {
     pub(super) program: PathBuf,
     pub(super) folder: &'static Path,
 }
 
-/// Why there is no loader.
+/// Errors of building a boot loader.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GrubError {
     #[error(transparent)]
@@ -26,7 +26,7 @@ pub(crate) enum GrubError {
 }
 
 impl Grub {
-    /// GRUB, or what of it is not installed.
+    /// Finds GRUB; the error lists the missing parts.
     pub(super) fn find() -> Result<Self, Vec<&'static str>> {
         let program = program::find(&["grub-mkimage", "grub2-mkimage"]);
         let folder = FOLDERS.into_iter().map(Path::new).find(|folder| folder.join("boot.img").is_file());
@@ -34,13 +34,13 @@ impl Grub {
             (Some(program), Some(folder)) => Ok(Self { program, folder }),
             (program, folder) => {
                 let program = program.is_none().then_some("grub-mkimage of grub-common");
-                let folder = folder.is_none().then_some("GRUB's files for i386-pc of grub-pc-bin");
+                let folder = folder.is_none().then_some("GRUB's i386-pc files of grub-pc-bin");
                 Err(program.into_iter().chain(folder).collect())
             }
         }
     }
 
-    /// The loader of a disk whose core image starts at a sector. `folder` is for what is only for a moment.
+    /// Builds the loader of a disk whose core image starts at `sector`; `folder` is for temporary files.
     pub(super) fn make(&self, sector: u64, folder: &Path) -> Result<GrubLoader, GrubError> {
         let core = folder.join("core.img");
         program::run(&self.program, folder, |command| {

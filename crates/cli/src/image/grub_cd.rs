@@ -1,4 +1,4 @@
-//! GRUB for a CD, made by the GRUB of this machine, for when no official ISO is at hand.
+//! GRUB for a CD, built by the installed GRUB if no official ISO is available.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use super::grub::Grub;
 use super::program::{self, MissingTool, ProgramError};
 use super::scratch::ScratchFolder;
 
-/// The boot record of a disk that is a CD.
+/// The boot record of a hybrid CD and disk image.
 const RECORD: &str = "boot_hybrid.img";
 
-/// Where GRUB looks for its menu, on what it was booted from.
+/// Folder of GRUB's menu on the boot medium.
 const PREFIX: &str = "/boot/grub";
 
-/// Everything that the menu of an ISO needs, so that no modules have to be on the CD; and what helps people at GRUB's own prompt.
+/// Modules for the menu of an ISO, so that the CD needs no module files, and commands for GRUB's prompt.
 const MODULES: [&str; 18] = [
     "biosdisk",
     "iso9660",
@@ -38,22 +38,22 @@ const MODULES: [&str; 18] = [
     "halt",
 ];
 
-/// GRUB of this machine, which can make one for a CD.
+/// Builds GRUB for a CD with the installed GRUB.
 pub(crate) struct CdGrubBuilder(Grub);
 
 impl CdGrubBuilder {
-    /// The programs, or what of them is missing.
+    /// Finds GRUB; the error lists the missing parts.
     pub(crate) fn find() -> Result<Self, MissingTool> {
         let missing = |missing: Vec<&str>| {
             MissingTool(format!(
-                "GRUB for a BIOS is on an official ISO, and to make it here is missing: {}",
+                "GRUB for BIOS boot comes from an official ISO, or is built with programs that are not installed: {}",
                 missing.join(", ")
             ))
         };
         Grub::find().map(Self).map_err(missing)
     }
 
-    /// GRUB for a CD. The same GRUB makes the same bytes.
+    /// Builds GRUB for a CD. The output is reproducible.
     pub(crate) fn make(&self) -> Result<image::GrubCd, ProgramError> {
         let failed = |what: &str| {
             let what = what.to_owned();

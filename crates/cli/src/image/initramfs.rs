@@ -1,4 +1,4 @@
-//! The initramfs of an image: what is published, and extensions behind it.
+//! The initramfs of an image: the published one with extensions appended.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -22,7 +22,7 @@ use crate::compress::compress_blocks;
 use crate::oci::{TempFileError, TempFileStore, explain_full_disk};
 use crate::progress::Progress;
 
-/// Why a release does not get extensions.
+/// Errors of adding extensions to a release.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BaseReleaseError {
     #[error(transparent)]
@@ -37,7 +37,7 @@ pub(crate) enum BaseReleaseError {
     Conflict(#[from] ConflictError),
     #[error(transparent)]
     Modules(#[from] ModulesError),
-    #[error("an extension with modules")]
+    #[error("no extension has kernel modules")]
     NoModules,
     #[error(transparent)]
     Absent(#[from] MissingTool),
@@ -53,7 +53,7 @@ pub(crate) enum BaseReleaseError {
     Opened(#[from] io::Error),
 }
 
-/// Why the file system of an extension cannot be made.
+/// Errors of building the file system of an extension.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SquashError {
     #[error(transparent)]
@@ -62,25 +62,25 @@ pub(crate) enum SquashError {
     Write(#[from] squashfs::SquashfsWriteError),
 }
 
-/// The parts of a release that were looked into.
+/// The checked boot assets of a release.
 pub(crate) struct BaseRelease {
     pub parts: BootAssets,
     talos: TalosVersion,
-    /// The version of the kernel, where it is known.
+    /// The kernel version, if known.
     kernel: Option<String>,
     base: BaseInitramfs,
 }
 
-/// An initramfs with extensions, and what takes how much of it.
+/// An initramfs with extensions, and the size of each part.
 pub(crate) struct Initramfs {
     pub content: Content,
     pub sizes: Vec<(String, u64)>,
-    /// Names and versions of all extensions in it, the lowest first.
+    /// Names and versions of all its extensions, the lowest layer first.
     pub extensions: Vec<(String, String)>,
 }
 
 impl BaseRelease {
-    /// Looks into the parts of a release: whether they belong together, and which extensions they have already.
+    /// Checks that the assets of a release belong together, and reads which extensions they have already.
     pub(crate) fn open(
         parts: BootAssets,
         talos: &TalosVersion,
@@ -88,14 +88,14 @@ impl BaseRelease {
     ) -> Result<Self, BaseReleaseError> {
         let _progress = Progress::start("reading the initramfs");
         let mut spool = TempFileStore::new()?;
-        let base = BaseInitramfs::read(&parts.initramfs, &mut |_, bytes| spool.commit(bytes).map(Some));
+        let base = BaseInitramfs::read(&parts.initramfs, &mut |_, bytes| spool.keep(bytes).map(Some));
         let base = base.map_err(BaseReleaseError::Unusable)?;
         let root = base.kept.get(ROOT).ok_or(BaseReleaseError::NoRoot)?;
         let kernel = compatibility::check(&parts.kernel, root, talos, arch)?;
         Ok(Self { parts, talos: talos.clone(), kernel, base })
     }
 
-    /// Everything that is wrong with extensions in one image, in words, and whether it keeps the image from being made.
+    /// Conflicts of extensions in one image, and whether each is fatal.
     pub(crate) fn conflicts(
         &self,
         extensions: &[Extension],
@@ -108,9 +108,9 @@ impl BaseRelease {
         Ok(found)
     }
 
-    /// The extensions with one more that lists the modules of all; none where they have no modules.
+    /// Adds an extension with the module lists of all; none if they have no modules.
     fn with_modules(&self, extensions: &[Extension]) -> Result<Option<Vec<Extension>>, BaseReleaseError> {
-        let Some(modules) = KernelModules::of(extensions, &self.base)? else { return Ok(None) };
+        let Some(modules) = KernelModules::collect(extensions, &self.base)? else { return Ok(None) };
         let _progress = Progress::start("listing kernel modules");
         let first = extensions.iter().find(|extension| !extension.kernels().is_empty());
         let program = depmod::find_depmod(first.ok_or(BaseReleaseError::NoModules)?)?;
@@ -118,7 +118,7 @@ impl BaseRelease {
         Ok(Some(extensions.iter().cloned().chain([list]).collect()))
     }
 
-    /// The initramfs with extensions, which have no conflicts.
+    /// Appends extensions, which must have no conflicts.
     pub(crate) fn add_extensions(&self, extensions: &[Extension]) -> Result<Initramfs, BaseReleaseError> {
         let base = &self.parts.initramfs;
         let mut sizes = vec![("published initramfs".to_owned(), base.len())];
@@ -145,7 +145,7 @@ fn named(metadata: &ExtensionMetadata) -> (String, String) {
     (metadata.name.clone(), metadata.version.clone())
 }
 
-/// The file system of an extension, in a file without a name.
+/// Builds the file system of an extension in an unnamed file.
 fn build_squashfs(addition: &AddedExtension) -> Result<Content, BaseReleaseError> {
     let name = &addition.layer.metadata.name;
     let _progress = Progress::start("packing extensions");

@@ -1,8 +1,9 @@
-//! Images on disk: parts that are read, and products that are written whole or not at all.
+//! Builds images on disk: reads boot assets, and writes products atomically.
 //!
-//! A [`ArtifactCache`] gathers the parts of a release, and a [`BaseRelease`] is those that belong together: it puts extensions behind its initramfs. What ichor cannot
-//! make itself is made by programs of this machine: [`bios`] is what a disk needs for a BIOS, [`grub_cd`] what a CD does, a [`Signer`] signs, and `depmod` lists kernel modules.
-//! [`StagedFiles`] are files that get their names together.
+//! An [`ArtifactCache`] gathers the boot assets of a release. A [`BaseRelease`] checks that they belong together and
+//! appends extensions to its initramfs. Installed programs do the rest: [`bios`] and [`grub_cd`] build GRUB for a disk
+//! and for a CD, a [`Signer`] signs, and `depmod` lists kernel modules. [`StagedFiles`] are renamed to their final
+//! names together.
 
 pub(crate) mod bios;
 mod depmod;

@@ -1,4 +1,4 @@
-//! Programs of this machine that make what ichor cannot.
+//! Runs installed programs for what ichor cannot build itself.
 
 use std::env;
 use std::io;
@@ -8,49 +8,32 @@ use std::time::Duration;
 
 use ichor_system::program::{ProgramOutput, ProgramRun};
 
-/// Where programs are that belong to root, which others may run too.
+/// Folders of administration programs, which are often missing in the PATH of a normal user.
 const SBIN_FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];
 
-/// Time to make the largest file system, not to hang a pipeline.
+/// Time limit, enough for the largest file system, so that a pipeline does not hang.
 const PROGRAM_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// What is not installed here, and what that is for.
+/// A missing program or file, with its purpose.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct MissingTool(pub(crate) String);
 
-/// A program did not do what it was to do.
+/// Errors of running a program.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProgramError {
-    /// It could not be started.
+    /// The program did not start.
     #[error("cannot run {}", program.display())]
-    Run {
-        /// Where it is.
-        program: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// It failed.
-    #[error("{} failed: {said}", program.display())]
-    Failed {
-        /// Where it is.
-        program: PathBuf,
-        /// What it said.
-        said: String,
-    },
-    /// What it reads or writes could not be handled.
+    Run { program: PathBuf, source: io::Error },
+    /// The program failed.
+    #[error("{} failed: {message}", program.display())]
+    Failed { program: PathBuf, message: String },
+    /// An input or output file of the program failed.
     #[error("cannot write {what} for {program}")]
-    File {
-        /// What it is.
-        what: String,
-        /// Who would have read it.
-        program: &'static str,
-        /// Why not.
-        source: io::Error,
-    },
+    File { what: String, program: &'static str, source: io::Error },
 }
 
-/// Where the first of these programs is that is installed.
+/// Path of the first of these programs that is installed.
 pub(super) fn find(names: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = env::split_paths(&path).chain(SBIN_FOLDERS.map(PathBuf::from)).collect();
@@ -58,7 +41,7 @@ pub(super) fn find(names: &[&str]) -> Option<PathBuf> {
     paths.into_iter().find(|path| path.is_file())
 }
 
-/// What a program says that is asked for nothing.
+/// The usage text that a program prints without arguments.
 pub(super) fn usage(program: &Path) -> Result<String, ProgramError> {
     let mut command = Command::new(program);
     command.env("LC_ALL", "C");
@@ -74,7 +57,7 @@ fn output_text(output: &ProgramOutput) -> String {
     format!("{}{}", output.stderr_text(), output.stdout_text())
 }
 
-/// Runs a program in a folder, which has to work.
+/// Runs a program in `folder`; a failed exit status is an error.
 pub(super) fn run(
     program: &Path,
     folder: &Path,
@@ -87,8 +70,8 @@ pub(super) fn run(
     if output.status.success() {
         return Ok(());
     }
-    let words = output_text(&output);
-    let lines: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let said = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
-    Err(ProgramError::Failed { program: program.to_owned(), said })
+    let text = output_text(&output);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let message = if lines.is_empty() { output.status.to_string() } else { lines.join("; ") };
+    Err(ProgramError::Failed { program: program.to_owned(), message })
 }

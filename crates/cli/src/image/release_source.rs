@@ -1,6 +1,6 @@
-//! Where the parts of a release come from: files and folders, addresses, container images.
+//! Boot assets of a release from files, folders, URLs and container images.
 //!
-//! What is fetched stays in the cache, verified, and is fetched once.
+//! Downloads are verified and cached.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ichor_image::build::{AssetCollector, AssetError, packed_disk};
 use ichor_image::media::Content;
-use ichor_image::oci::{Image, LAYOUT, OciError, Source};
+use ichor_image::oci::{BlobSource, LAYOUT, OciError, OciImage};
 use ichor_talos::asset::{Asset, AssetRequest, Factory};
 use ichor_talos::digest::sha256;
 use ichor_talos::schematic::Schematic;
@@ -22,7 +22,7 @@ use crate::http::{self, HttpClient};
 use crate::oci::{CachedSource, ImageLocation, ImageOpenError, TempFileError, TempFileStore};
 use crate::progress::Progress;
 
-/// Why the parts of a release cannot be had.
+/// Errors of gathering boot assets.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
     #[error("cannot read {}", path.display())]
@@ -32,7 +32,7 @@ pub(crate) enum InputError {
     #[error(transparent)]
     Fetch(#[from] FetchError),
     #[error(
-        "{0}: want the address of a kernel, an initramfs, an ISO, a UKI or a disk image, by its official name"
+        "{0}: want the URL of a kernel, an initramfs, an ISO, a UKI or a disk image with its official file name"
     )]
     Address(String),
     #[error(transparent)]
@@ -44,7 +44,7 @@ pub(crate) enum InputError {
     #[error(transparent)]
     Parts(#[from] AssetError),
     #[error(
-        "there is nothing of Talos for {arch} in {}; want files such as vmlinuz-{arch}, initramfs-{arch}.xz or metal-{arch}.iso",
+        "no Talos files for {arch} in {}; want files such as vmlinuz-{arch}, initramfs-{arch}.xz or metal-{arch}.iso",
         folder.display()
     )]
     Nothing { arch: Arch, folder: PathBuf },
@@ -58,17 +58,17 @@ impl InputError {
     }
 }
 
-/// How much of a disk is looked at when it is unpacked: what has only zeros takes no room.
+/// Block size of unpacking a disk; blocks of zeros become holes.
 const BLOCK: usize = 64 << 10;
 
-/// No disk image is larger; a packed one may promise anything.
+/// Size limit of an unpacked disk image, against decompression bombs.
 const MAX_DISK: u64 = 16 << 30;
 
-/// Files that a folder may have, the cheapest to look into first, by how they begin or end.
+/// Prefixes and suffixes of known file names, the cheapest to read first.
 const NAMES: [&str; 9] =
     ["vmlinuz", "kernel-", "initramfs", "systemd-", "-uki.efi", ".iso", ".raw", ".raw.zst", ".raw.xz"];
 
-/// What a word on the command line means.
+/// A source of boot assets on the command line.
 enum ReleaseSource {
     Folder(PathBuf),
     File(PathBuf),
@@ -77,12 +77,12 @@ enum ReleaseSource {
 }
 
 impl ReleaseSource {
-    /// What is on disk comes first.
-    fn parse(word: &str) -> Result<Self, InputError> {
-        if word.starts_with("https://") || word.starts_with("http://") {
-            return Ok(Self::Url(word.to_owned()));
+    /// Parses an argument; existing paths take precedence over image references.
+    fn parse(argument: &str) -> Result<Self, InputError> {
+        if argument.starts_with("https://") || argument.starts_with("http://") {
+            return Ok(Self::Url(argument.to_owned()));
         }
-        let place = ImageLocation::parse(word)?;
+        let place = ImageLocation::parse(argument)?;
         Ok(match place {
             ImageLocation::Folder(path) if !path.join(LAYOUT).is_file() => Self::Folder(path),
             ImageLocation::File(path) if !is_tar(&path)? => Self::File(path),
@@ -102,32 +102,32 @@ fn is_tar(path: &Path) -> Result<bool, InputError> {
     Ok(read.map_err(failed)? == mark.len() && &mark == b"ustar")
 }
 
-/// Where what is fetched is kept, and how registries are talked to.
+/// The cache of downloads, and the options of registries.
 pub(crate) struct ArtifactCache {
     pub cache: PathBuf,
     pub insecure: bool,
 }
 
 impl ArtifactCache {
-    /// Everything that is found in `words`, for machines of an architecture.
-    pub(crate) fn gather(&self, words: &[String], arch: Arch) -> Result<AssetCollector, InputError> {
+    /// Gathers all assets of the sources `arguments` for an architecture.
+    pub(crate) fn gather(&self, arguments: &[String], arch: Arch) -> Result<AssetCollector, InputError> {
         let mut parts = AssetCollector::new(arch);
-        for word in words {
-            self.add(&mut parts, word, arch)?;
+        for argument in arguments {
+            self.add(&mut parts, argument, arch)?;
         }
         Ok(parts)
     }
 
-    fn add(&self, parts: &mut AssetCollector, word: &str, arch: Arch) -> Result<(), InputError> {
-        match ReleaseSource::parse(word)? {
+    fn add(&self, parts: &mut AssetCollector, argument: &str, arch: Arch) -> Result<(), InputError> {
+        match ReleaseSource::parse(argument)? {
             ReleaseSource::Folder(path) => add_folder(parts, &path, arch),
             ReleaseSource::File(path) => add_file(parts, &path),
             ReleaseSource::Url(url) => add_file(parts, &self.fetch(&url)?),
-            ReleaseSource::Image(place) => self.add_image(parts, word, &place, arch),
+            ReleaseSource::Image(place) => self.add_image(parts, argument, &place, arch),
         }
     }
 
-    /// The official CD of a release, which has everything, from an Image Factory.
+    /// Downloads the official ISO of a release, which has all assets, from an Image Factory.
     pub(crate) fn official(
         &self,
         factory: &Factory,
@@ -145,7 +145,7 @@ impl ArtifactCache {
         Ok(parts)
     }
 
-    /// A file from elsewhere, kept by its address.
+    /// Downloads a file and caches it by its URL.
     fn fetch(&self, url: &str) -> Result<PathBuf, InputError> {
         let path = url.split(['?', '#']).next().unwrap_or(url);
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -155,8 +155,8 @@ impl ArtifactCache {
         Ok(AssetFetch { client: &client, url, asset: &asset, path: place }.run()?.path)
     }
 
-    /// An image of a place, whose layers are kept where they come from a registry.
-    pub(crate) fn open_file(&self, place: &ImageLocation) -> Result<Box<dyn Source>, InputError> {
+    /// Opens a container image; layers from a registry are cached.
+    pub(crate) fn open_file(&self, place: &ImageLocation) -> Result<Box<dyn BlobSource>, InputError> {
         let source = place.open(self.insecure)?;
         Ok(match place {
             ImageLocation::Registry(_) => Box::new(CachedSource::new(source, self.cache.join("oci"))),
@@ -167,22 +167,22 @@ impl ArtifactCache {
     fn add_image(
         &self,
         parts: &mut AssetCollector,
-        word: &str,
+        argument: &str,
         place: &ImageLocation,
         arch: Arch,
     ) -> Result<(), InputError> {
-        let mut source = self.open(place)?;
-        let failed = |source| InputError::Image { failure: place.read_error(word), source };
-        let image = Image::find(&mut *source, arch).map_err(failed)?;
+        let mut source = self.open_file(place)?;
+        let failed = |source| InputError::Image { failure: place.read_error(argument), source };
+        let image = OciImage::find(&mut *source, arch).map_err(failed)?;
         let progress = Progress::count("reading layers", image.layers());
         let mut spool = TempFileStore::new()?;
         let root = image.unpack(&mut *source, &mut spool, &|| progress.step()).map_err(failed)?;
-        parts.add_root(word, &root)?;
+        parts.add_root(argument, &root)?;
         Ok(())
     }
 }
 
-/// What a file of an official name is.
+/// The asset that an official file name stands for.
 fn asset_kind(name: &str) -> Option<Asset> {
     let starts = |prefix: &str| name.starts_with(prefix);
     let ends = |suffix: &str| name.ends_with(suffix);
@@ -199,7 +199,7 @@ fn asset_kind(name: &str) -> Option<Asset> {
     }
 }
 
-/// What a folder has of a release. Files for other machines and all others are passed over.
+/// Adds the assets in a folder. Files for other architectures and unknown files are ignored.
 fn add_folder(parts: &mut AssetCollector, folder: &Path, arch: Arch) -> Result<(), InputError> {
     let failed = InputError::read(folder);
     let mut found = Vec::new();
@@ -230,7 +230,7 @@ fn add_file(parts: &mut AssetCollector, path: &Path) -> Result<(), InputError> {
     Ok(parts.add(&name, &unpack_if_packed(&name, content)?)?)
 }
 
-/// What is in a packed disk, and else what is given.
+/// Unpacks a compressed disk image; other contents are returned unchanged.
 pub(crate) fn unpack_if_packed(name: &str, content: Content) -> Result<Content, InputError> {
     match packed_disk(&content, &mut |packed| unpack_disk(packed)) {
         Some(disk) => disk.map_err(|source| InputError::Unpack { name: name.to_owned(), source }),
@@ -238,17 +238,17 @@ pub(crate) fn unpack_if_packed(name: &str, content: Content) -> Result<Content, 
     }
 }
 
-/// A file as a content, of which nothing is read yet.
+/// Opens a file without reading it.
 pub(crate) fn open_file(path: &Path) -> Result<Content, InputError> {
     let failed = InputError::read(path);
-    // A pipe would be waited for.
+    // Opening a pipe would block.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err(InputError::NotFile(path.to_owned()));
     }
     File::open(path).and_then(FileImage::content).map_err(failed)
 }
 
-/// Unpacks a disk into a file without a name. What has only zeros takes no room.
+/// Unpacks a disk image into an unnamed sparse file.
 fn unpack_disk(packed: &mut dyn Read) -> io::Result<Content> {
     let _progress = Progress::start("unpacking the disk image");
     let file = tempfile::tempfile()?;
@@ -265,7 +265,7 @@ fn unpack_disk(packed: &mut dyn Read) -> io::Result<Content> {
         length += filled as u64;
         if length > MAX_DISK {
             return Err(io::Error::other(format!(
-                "it is larger than {} GiB, and no disk image of Talos is",
+                "the unpacked image is larger than {} GiB, the maximum for Talos",
                 MAX_DISK >> 30
             )));
         }
@@ -274,8 +274,8 @@ fn unpack_disk(packed: &mut dyn Read) -> io::Result<Content> {
     FileImage::content(file)
 }
 
-/// Reads until the buffer is full, or there is no more.
-fn write_with(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+/// Reads until the buffer is full or the input ends.
+fn read_block(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match reader.read(&mut buffer[filled..]) {
@@ -288,7 +288,7 @@ fn write_with(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// The reference of the installer without a kernel, which installers are made of.
+/// Reference of the installer without a kernel, the base of installer images.
 pub(crate) fn installer_base(talos: &TalosVersion) -> String {
     format!("ghcr.io/siderolabs/installer-base:{talos}")
 }

@@ -1,7 +1,7 @@
-//! Folders for what is only for a moment: gone with whoever made them, also when somebody presses Ctrl-C.
+//! Temporary folders that are removed on exit, also after Ctrl-C.
 //!
-//! Programs of this machine want files with names, so these cannot be without one. Signals that end the program are taken by a thread of their
-//! own, which removes such folders first, and waits for what must not be half done.
+//! External programs need files with names, so unnamed files do not suffice. A separate thread receives termination
+//! signals, waits for work that must not be interrupted, and removes the folders.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,13 +14,13 @@ use std::thread;
 use nix::sys::signal::{SigSet, Signal};
 use tempfile::TempDir;
 
-/// Signals that end a program in front of which somebody sits.
+/// Signals that terminate an interactive program.
 const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
-/// Folders that are there now. Who holds this is not interrupted.
+/// Existing folders. Signals do not interrupt the holder of the lock.
 static FOLDERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// A folder for its owner alone.
+/// A temporary folder that only its owner can access.
 pub(crate) struct ScratchFolder(TempDir);
 
 impl ScratchFolder {
@@ -46,10 +46,10 @@ fn folders() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets signals remove what is there before they end the program. Before any other thread is started: those have the same signals blocked.
+/// Removes the folders when a signal terminates the program. Must run before other threads start: they inherit the signal mask.
 pub(crate) fn install_signal_handler() {
-    static WATCHED: Once = Once::new();
-    WATCHED.call_once(|| {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
         let signals: SigSet = SIGNALS.into_iter().collect();
         if signals.thread_block().is_ok() {
             thread::spawn(move || {
@@ -58,14 +58,14 @@ pub(crate) fn install_signal_handler() {
                 for folder in folders.iter() {
                     let _ = fs::remove_dir_all(folder);
                 }
-                // Nobody else goes on meanwhile.
+                // The lock is still held, so no uninterruptible work is running.
                 process::exit(128 + signal as i32);
             });
         }
     });
 }
 
-/// Does something that is done as a whole, whoever presses what.
+/// Runs `work` to its end before a signal terminates the program.
 pub(crate) fn run_uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     let _held = folders();
     work()

@@ -1,4 +1,4 @@
-//! Signatures for Secure Boot, with keys of one's own, by sbsign.
+//! Secure Boot signatures with the user's keys, by sbsign.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,12 @@ use ichor_image::media::Content;
 use super::program::{self, MissingTool, ProgramError};
 use super::scratch::ScratchFolder;
 
-/// What a signature by itself does not give, and who gives it.
-pub(crate) const LIMITS: &str = "signed with your key, the image boots where your certificate is enrolled; it has no PCR signature, \
-    so disks cannot be sealed to the TPM by it: for that, Talos' imager makes images with `secureboot-iso` and `secureboot-installer`";
+/// What a signature alone does not provide.
+pub(crate) const LIMITS: &str = "the image boots on machines where your certificate is enrolled; without a PCR \
+    signature it cannot seal disks to the TPM: for that, use the profiles `secureboot-iso` and \
+    `secureboot-installer` of Talos' imager";
 
-/// Signs programs for UEFI.
+/// Signs UEFI programs.
 pub(crate) struct Signer {
     program: PathBuf,
     key: PathBuf,
@@ -20,31 +21,28 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    /// One for a key and its certificate, both PEM files; or what is missing here.
+    /// Creates a signer for a key and its certificate, both PEM files.
     pub(crate) fn find(key: &Path, certificate: &Path) -> Result<Self, MissingTool> {
         let program = program::find(&["sbsign"]).ok_or_else(|| {
             MissingTool(
-                "to sign images, sbsign has to be installed: it is in the package sbsigntool".to_owned(),
+                "sbsign, which signs images, is not installed; install the package sbsigntool".to_owned(),
             )
         })?;
         for (what, path) in [("key", key), ("certificate", certificate)] {
-            let there = fs::canonicalize(path).is_ok_and(|path| path.is_file());
-            if !there {
-                return Err(MissingTool(format!(
-                    "there is no {what} {}, which images are to be signed with",
-                    path.display()
-                )));
+            let is_file = fs::canonicalize(path).is_ok_and(|path| path.is_file());
+            if !is_file {
+                return Err(MissingTool(format!("cannot sign images: no {what} at {}", path.display())));
             }
         }
-        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Ok(Self { program, key: whole(key), certificate: whole(certificate) })
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Ok(Self { program, key: absolute(key), certificate: absolute(certificate) })
     }
 
-    /// The same program, signed.
+    /// Signs a program.
     pub(crate) fn sign(&self, unsigned: &Content) -> Result<Content, ProgramError> {
         let failed =
-            |source| ProgramError::File { what: "a program for UEFI".to_owned(), program: "sbsign", source };
-        // For the owner alone: a configuration may be in a kernel image.
+            |source| ProgramError::File { what: "a UEFI program".to_owned(), program: "sbsign", source };
+        // Readable by the owner only: a kernel image may contain a machine configuration.
         let folder = ScratchFolder::new().map_err(failed)?;
         let (from, to) = (folder.path().join("unsigned.efi"), folder.path().join("signed.efi"));
         let copy = || unsigned.copy_to(&mut fs::File::create(&from)?);
@@ -63,9 +61,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_is_not_there_is_told_before_anything_starts() {
+    fn a_missing_key_is_reported_before_signing() {
         let Err(MissingTool(why)) = Signer::find(Path::new("no/key.pem"), Path::new("no/cert.pem")) else {
-            panic!("there is no such key");
+            panic!("the key does not exist");
         };
 
         assert!(why.contains("sbsigntool") || why.contains("no/key.pem"), "{why}");

@@ -1,6 +1,6 @@
-//! Files on their way to disk: without a name until all of them are whole.
+//! Writes files that stay unnamed until all of them are complete.
 //!
-//! A file without a name is gone with the process, however that ends: by an error, by Ctrl-C, by a power cut.
+//! Unnamed files disappear with the process: after an error, Ctrl-C or a power failure.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -9,36 +9,36 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use ichor_image::media::{Content, Image as _};
-use ichor_image::oci::Layout;
+use ichor_image::oci::ImageLayout;
 use ichor_system::file::{ReplaceError, StagedFile};
 
 use crate::progress::Progress;
 
-/// How much is copied at once.
+/// Copy buffer size.
 const BUFFER: usize = 1 << 20;
 
-/// Where a layout has its blobs.
+/// Blob folder of an OCI layout.
 const BLOBS: &str = "blobs/sha256";
 
-/// Who may read an image: everybody, or nobody but its owner where a configuration is inside.
+/// File modes: world-readable, or owner only if the image contains a machine configuration.
 const PUBLIC: u32 = 0o644;
 const PRIVATE: u32 = 0o600;
 
-/// Files of one folder that appear together.
+/// Files of one folder that get their names together.
 pub(crate) struct StagedFiles {
     folder: PathBuf,
     files: Vec<StagedFile>,
-    /// Where the blobs of layouts will be.
+    /// Blob folders of layouts.
     blobs: Vec<PathBuf>,
 }
 
 impl StagedFiles {
-    /// Files that will be in a folder, which is made when they are whole.
+    /// Stages files for `folder`, which is created when they are committed.
     pub(crate) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), files: Vec::new(), blobs: Vec::new() }
     }
 
-    /// Makes sure that files can be written to a folder, before much work is done for them.
+    /// Checks that files can be written to a folder, before the expensive work starts.
     pub(crate) fn check(folder: &Path) -> Result<(), ReplaceError> {
         let failed = |source| ReplaceError { path: folder.to_owned(), source };
         if folder.ancestors().find(|it| it.exists()).is_some_and(|it| !it.is_dir()) {
@@ -47,7 +47,7 @@ impl StagedFiles {
         StagedFile::unnamed(&folder.join("draft")).map(drop).map_err(|error| failed(error.source))
     }
 
-    /// Writes what `fill` writes, under a name.
+    /// Stages a file that `fill` writes.
     pub(crate) fn write_with<T, E: From<ReplaceError>>(
         &mut self,
         name: &str,
@@ -61,7 +61,7 @@ impl StagedFiles {
         Ok(filled)
     }
 
-    /// Writes a content under a name, with holes where nothing is.
+    /// Stages a file with this content, keeping its holes.
     pub(crate) fn write(&mut self, name: &str, private: bool, content: &Content) -> Result<(), ReplaceError> {
         let path = self.folder.join(name);
         let progress = Progress::bytes(name, content.len());
@@ -70,10 +70,16 @@ impl StagedFiles {
         })
     }
 
-    /// Writes a layout as a folder of that name, in the place of an earlier one, and says how long all its files are.
+    /// Stages an OCI layout as a folder that replaces an earlier one; returns the total size.
     ///
-    /// Blobs get their names before the list that speaks of them, so that there is a whole layout at any time; those of the earlier one go last.
-    pub(crate) fn layout(&mut self, name: &str, private: bool, layout: &Layout) -> Result<u64, ReplaceError> {
+    /// Blobs are renamed before the index that refers to them, and stale blobs are removed last, so the layout is valid
+    /// at any time.
+    pub(crate) fn write_layout(
+        &mut self,
+        name: &str,
+        private: bool,
+        layout: &ImageLayout,
+    ) -> Result<u64, ReplaceError> {
         for (path, content) in &layout.files {
             self.write(&format!("{name}/{path}"), private, content)?;
         }
@@ -81,7 +87,7 @@ impl StagedFiles {
         Ok(layout.files.values().map(Content::len).sum())
     }
 
-    /// Gives all files their names.
+    /// Syncs all files and gives them their names; returns the paths.
     pub(crate) fn commit(self) -> Result<Vec<PathBuf>, ReplaceError> {
         for file in &self.files {
             file.sync()?;
@@ -97,7 +103,7 @@ impl StagedFiles {
     }
 }
 
-/// Removes blobs that no list speaks of any more. One that stays is in nobody's way.
+/// Removes blobs without a reference. Best effort: a stale blob is harmless.
 fn remove_stale_blobs(folder: &Path, kept: &BTreeSet<&Path>) {
     let found = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     for path in found.filter(|path| !kept.contains(path.as_path())) {
@@ -105,7 +111,7 @@ fn remove_stale_blobs(folder: &Path, kept: &BTreeSet<&Path>) {
     }
 }
 
-/// Copies what is there, and leaves holes where nothing is.
+/// Copies the data and leaves holes in place.
 fn copy_sparse(content: &Content, file: &File, progress: &Progress) -> io::Result<()> {
     file.set_len(content.len())?;
     let mut buffer = vec![0; BUFFER];
@@ -130,7 +136,7 @@ fn copy_sparse(content: &Content, file: &File, progress: &Progress) -> io::Resul
 mod tests {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-    use ichor_image::oci::{Entry, Memory, Packed, Root, layer};
+    use ichor_image::oci::{FileTree, MemoryStore, NewImage, TreeEntry, layer};
     use ichor_values::Arch;
     use ichor_values::Moment;
 
@@ -144,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_there_before_everything_is() {
+    fn staged_files_appear_together_on_commit() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "old").unwrap();
         let mut staged = StagedFiles::new(folder.path());
@@ -161,21 +167,21 @@ mod tests {
         assert_eq!(fs::metadata(folder.path().join("b")).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
-    fn layout(text: &[u8]) -> Layout {
-        let mut root = Root::default();
-        root.put("file", Entry::file(0o644, text));
-        let layer = layer(&root, &mut Memory::default()).unwrap();
-        Layout::pack(&[Packed::of(Arch::Amd64, layer, Moment::from_unix(0).unwrap())], "1")
+    fn layout(text: &[u8]) -> ImageLayout {
+        let mut root = FileTree::default();
+        root.put("file", TreeEntry::file(0o644, text));
+        let layer = layer(&root, &mut MemoryStore::default()).unwrap();
+        ImageLayout::pack(&[NewImage::single_layer(Arch::Amd64, layer, Moment::from_unix(0).unwrap())], "1")
     }
 
     #[test]
-    fn a_layout_takes_the_place_of_another_and_nothing_of_that_stays() {
+    fn a_layout_replaces_an_earlier_one_completely() {
         let folder = tempfile::tempdir().unwrap();
         let (old, new) = (layout(b"old"), layout(b"new"));
         for layout in [&old, &new] {
             let mut staged = StagedFiles::new(folder.path());
 
-            let length = staged.layout("it", false, layout).unwrap();
+            let length = staged.write_layout("it", false, layout).unwrap();
             let before = names(folder.path());
             staged.commit().unwrap();
 
@@ -190,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_leaves_nothing() {
+    fn abandoned_files_leave_no_trace() {
         let folder = tempfile::tempdir().unwrap();
         let mut staged = StagedFiles::new(folder.path());
         staged.write("a", false, &Content::from(b"new")).unwrap();
@@ -205,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_take_no_room() {
+    fn holes_use_no_disk_space() {
         let folder = tempfile::tempdir().unwrap();
         let new = folder.path().join("new/images");
         let mut content = Content::from(b"start");

@@ -1,7 +1,7 @@
-//! XFS file systems, made by mkfs.xfs.
+//! XFS file systems, built with mkfs.xfs.
 //!
-//! That of xfsprogs 6.1 writes the time of day and random numbers into every inode, so that no two are alike. It is told a time and a seed
-//! all the same, for releases that heed them.
+//! mkfs.xfs of xfsprogs 6.1 writes the current time and random numbers into every inode, so its output is not
+//! reproducible. Newer releases take the time and a seed from the environment.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,31 +12,31 @@ use ichor_image::oci::{EntryKind, FileTree, TreeEntry};
 use super::FileImage;
 use super::program::{self, ProgramError};
 
-/// What newer file systems have and GRUB may not read, with the option that is asked for it.
+/// Features of newer file systems that GRUB may not support: the flag and the option that disables each.
 const DISABLED_FEATURES: [(&str, &str); 4] =
     [("-i", "nrext64=0"), ("-i", "exchange=0"), ("-n", "parent=0"), ("-m", "metadir=0")];
 
-/// mkfs.xfs, as it is installed here.
+/// The installed mkfs.xfs.
 pub(super) struct MkfsXfs {
     program: PathBuf,
 }
 
 impl MkfsXfs {
-    /// mkfs.xfs, or what of it is not installed.
+    /// Finds mkfs.xfs; the error names the missing program.
     pub(super) fn find() -> Result<Self, &'static str> {
         program::find(&["mkfs.xfs"]).map(|program| Self { program }).ok_or("mkfs.xfs of xfsprogs")
     }
 
-    /// Those of the features to be left out that it knows.
+    /// Options for the features that this mkfs.xfs knows and must disable.
     fn disabled_features(&self) -> Result<Vec<&'static str>, ProgramError> {
-        // Asked for nothing, it lists its options, each as `name=0|1`, and fails.
+        // Without arguments mkfs.xfs lists its options, each as `name=0|1`, and fails.
         let usage = program::usage(&self.program)?;
         let known =
             DISABLED_FEATURES.into_iter().filter(|(_, option)| usage.contains(&format!("{option}|1")));
         Ok(known.flat_map(|(flag, option)| [flag, option]).collect())
     }
 
-    /// A file system of so many bytes with a tree in it, of plain names. `folder` is for what is only for a moment.
+    /// Builds a file system of `length` bytes from a tree whose names have no spaces; `folder` is for temporary files.
     pub(super) fn make(
         &self,
         tree: &FileTree,
@@ -61,10 +61,10 @@ impl MkfsXfs {
         let image = folder.join("image");
         let sparse = || File::create(&image)?.set_len(length);
         sparse().map_err(failed("a file system"))?;
-        let left_out = self.disabled_features()?;
+        let disabled = self.disabled_features()?;
         program::run(&self.program, folder, |command| {
-            command.args(["-q", "-n", "ftype=1", "-L", label]).args(left_out);
-            command.args(["-m", &format!("uuid={}", Guid::of(label))]).args(["-p", "list", "image"]);
+            command.args(["-q", "-n", "ftype=1", "-L", label]).args(disabled);
+            command.args(["-m", &format!("uuid={}", Guid::from_label(label))]).args(["-p", "list", "image"]);
             command.env("SOURCE_DATE_EPOCH", "0").env("DETERMINISTIC_SEED", "1");
         })?;
         let read = || FileImage::content(File::open(&image)?);
@@ -72,16 +72,16 @@ impl MkfsXfs {
     }
 }
 
-/// What mkfs.xfs is told of a tree: its folders one in the other, each with an end.
+/// A prototype file for mkfs.xfs: nested folders, each with an end mark.
 struct Prototype {
     lines: Vec<String>,
-    /// The folders that are open.
+    /// Open folders, from the root.
     open: Vec<String>,
 }
 
 impl Prototype {
     fn new() -> Self {
-        // Nothing to boot, no size: what stood here in the days of Unix.
+        // No boot block and no size: fields of historic Unix.
         Self { lines: vec!["/".to_owned(), "0 0".to_owned(), "d--755 0 0".to_owned()], open: Vec::new() }
     }
 
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_end_where_the_next_begins() {
+    fn prototype_folders_are_closed_before_the_next_one() {
         let mut root = FileTree::default();
         for path in ["A/b/kernel", "A/c/kernel", "D/e"] {
             root.put(path, TreeEntry::file(0o644, b""));

@@ -1,4 +1,4 @@
-//! What runs the code of virtual machines, and whether it does.
+//! Accelerators of virtual machines: KVM, or emulation if KVM does not work.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -7,34 +7,34 @@ use std::time::Duration;
 
 use ichor_system::program::{ProgramError, ProgramRun};
 
-/// The program that is a virtual machine.
+/// The qemu executable.
 pub(crate) const QEMU: &str = "qemu-system-x86_64";
 
-/// What runs a machine's code.
+/// A qemu accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Accelerator {
-    /// The processor itself.
+    /// Hardware virtualization
     Kvm,
-    /// qemu, which emulates one: slow, and times say nothing.
+    /// Emulation by QEMU: slow, and measured times are not meaningful
     Tcg,
 }
 
-/// The processor that is emulated. Without AVX: programs that find it use it, and its emulation made them three times as slow.
+/// The emulated processor. Without AVX: programs that detect it use it, and its emulation makes them three times as slow.
 const PROCESSOR: &str = "qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2,+popcnt,+aes,+pclmulqdq";
 
-/// A disk that ends qemu as soon as it is booted: `mov al, 16; out 0xf4, al; hlt`, and the end of a boot sector.
+/// A boot sector that ends qemu: `mov al, 16; out 0xf4, al; hlt`.
 const END: [u8; 5] = [0xb0, 0x10, 0xe6, 0xf4, 0xf4];
 const SECTOR: usize = 512;
 
-/// What qemu makes of that number (isa-debug-exit): twice it, and one.
+/// The resulting exit code of qemu: isa-debug-exit doubles the number and adds one.
 const ENDED: i32 = 33;
 
-/// A machine that runs on the processor ends in a second, or never.
+/// Time limit of the probe; with KVM it ends within a second or never.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Accelerator {
-    /// What qemu is told.
+    /// The qemu arguments.
     pub(crate) fn qemu_args(self) -> [&'static str; 4] {
         let (accelerator, processor) = match self {
             Self::Kvm => ("kvm", "host"),
@@ -43,17 +43,17 @@ impl Accelerator {
         ["-accel", accelerator, "-cpu", processor]
     }
 
-    /// Whether the processor's own virtual machines can be had.
+    /// Whether this user can open KVM.
     pub(crate) fn has_kvm() -> bool {
         OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok()
     }
 
-    /// The best there is: KVM where a machine gets to its end with it.
+    /// The best accelerator: KVM if a probe VM runs with it.
     pub(crate) fn best() -> io::Result<Self> {
         Ok(if Self::has_kvm() && Self::Kvm.works(PROBE_TIMEOUT)? { Self::Kvm } else { Self::Tcg })
     }
 
-    /// Whether a machine that does nothing but end gets there in time.
+    /// Whether a probe VM ends in time.
     fn works(self, timeout: Duration) -> io::Result<bool> {
         let mut sector = [0; SECTOR];
         sector[..END.len()].copy_from_slice(&END);

@@ -1,4 +1,4 @@
-//! The way from a scene to a lab that runs.
+//! Builds a running lab from a topology.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,31 +22,31 @@ use super::registry::{LabError, LockedLabDir};
 use super::{Lab, established, switch};
 use crate::progress::Progress;
 
-/// How long namespaces and cables may take.
+/// Time limit for creating namespaces and cables.
 const NAMESPACE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// So many lines of a log are told.
+/// Number of log lines in an error.
 const LOG_LINES: usize = 8;
 
-/// Between two looks at the sessions.
+/// Interval between polls of the sessions.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Why a lab did not come up.
+/// Errors of building a lab.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabBuildError {
     #[error(transparent)]
     Lab(#[from] LabError),
     #[error("cannot start the lab")]
     Start(#[source] io::Error),
-    #[error("the lab's first process ended; it said: {0}")]
+    #[error("the init process of the lab exited: {0}")]
     Ended(String),
-    #[error("cannot make {what}")]
+    #[error("cannot create {what}")]
     Make { what: String, source: io::Error },
     #[error("{machine}: {reason}")]
     Machine { machine: String, reason: String },
 }
 
-/// A lab that is being built. Unless it is told to stay, it ends when this is dropped.
+/// A lab under construction. It ends on drop, unless it was kept alive.
 pub(crate) struct LabBuilder {
     pub lab: Lab,
     line: UnixStream,
@@ -56,17 +56,17 @@ pub(crate) struct LabBuilder {
 }
 
 impl LabBuilder {
-    /// Makes the namespaces of a lab and of all its machines, the cables between them, and starts what runs in them.
+    /// Creates the namespaces of a lab and its machines and the cables between them, and starts the services.
     pub(crate) fn start(taken: LockedLabDir, record: LabRecord, keep: bool) -> Result<Self, LabBuildError> {
         let start = Instant::now();
-        let place = taken.place.clone();
-        record.write(&place)?;
-        let (line, theirs) = UnixStream::pair().map_err(LabBuildError::Start)?;
-        let log = place.log("lab");
+        let dir = taken.dir.clone();
+        record.write(&dir)?;
+        let (line, remote) = UnixStream::pair().map_err(LabBuildError::Start)?;
+        let log = dir.log("lab");
         let spawn_init = || {
             let mut command = own_executable();
-            command.args(["lab", "hold"]).arg(place.path());
-            command.stdin(taken.lock).stdout(OwnedFd::from(theirs)).stderr(File::create(&log)?);
+            command.args(["lab", "hold"]).arg(dir.path());
+            command.stdin(taken.lock).stdout(OwnedFd::from(remote)).stderr(File::create(&log)?);
             command.status()
         };
         let status = spawn_init().map_err(LabBuildError::Start)?;
@@ -74,33 +74,33 @@ impl LabBuilder {
             return Err(LabBuildError::Ended(fs::read_to_string(&log).unwrap_or_default().trim().to_owned()));
         }
         let messages = read_lines(&line).map_err(LabBuildError::Start)?;
-        let mut site = Self { lab: Lab { place, record }, line, messages, running: BTreeSet::new(), start };
+        let mut site = Self { lab: Lab { dir, record }, line, messages, running: BTreeSet::new(), start };
         if keep {
             site.keep_alive()?;
         }
         site.wait_for_machines()?;
-        site.lab.record.write(&site.lab.place)?;
+        site.lab.record.write(&site.lab.dir)?;
         site.connect_machines()?;
         Ok(site)
     }
 
-    /// Lets the lab live on.
+    /// Keeps the lab running after this process exits.
     pub(crate) fn keep_alive(&mut self) -> Result<(), LabBuildError> {
         self.line.write_all(&[KEEP_ALIVE]).map_err(LabBuildError::Start)
     }
 
-    /// Waits for the first process of every machine.
+    /// Waits for the init process of every machine.
     fn wait_for_machines(&mut self) -> Result<(), LabBuildError> {
-        let count = self.lab.scene().machines.len();
-        let progress = Progress::count("making machines", count);
-        self.lab.record.machines = vec![0; count];
+        let count = self.lab.topology().machines.len();
+        let progress = Progress::count("creating machines", count);
+        self.lab.record.machine_pids = vec![0; count];
         let mut left = count + 1;
         while left > 0 {
-            let (who, pid) = self.next_message(NAMESPACE_TIMEOUT)?.unwrap_or_default();
+            let (sender, pid) = self.next_message(NAMESPACE_TIMEOUT)?.unwrap_or_default();
             let pid = pid.parse().unwrap_or_default();
-            match who {
-                Some(nth) => self.lab.record.machines[nth] = pid,
-                None => self.lab.record.hub = pid,
+            match sender {
+                Some(nth) => self.lab.record.machine_pids[nth] = pid,
+                None => self.lab.record.switch_pid = pid,
             }
             left -= 1;
             progress.step();
@@ -108,59 +108,61 @@ impl LabBuilder {
         Ok(())
     }
 
-    /// Who said what; none when nobody said anything for so long.
-    fn next_message(&self, patience: Duration) -> Result<Option<(Option<usize>, String)>, LabBuildError> {
-        let line = match self.messages.recv_timeout(patience) {
+    /// The next message with its machine; none if no message arrives in time.
+    fn next_message(&self, timeout: Duration) -> Result<Option<(Option<usize>, String)>, LabBuildError> {
+        let line = match self.messages.recv_timeout(timeout) {
             Ok(line) => line,
             Err(RecvTimeoutError::Timeout) => return Ok(None),
             Err(RecvTimeoutError::Disconnected) => {
-                let messages = fs::read_to_string(self.lab.place.log("lab")).unwrap_or_default();
+                let messages = fs::read_to_string(self.lab.dir.log("lab")).unwrap_or_default();
                 return Err(LabBuildError::Ended(messages.trim().to_owned()));
             }
         };
-        let (who, what) = line.split_once(' ').unwrap_or((&line, ""));
-        let nth = who.parse::<usize>().ok();
+        let (sender, what) = line.split_once(' ').unwrap_or((&line, ""));
+        let nth = sender.parse::<usize>().ok();
         if let Some(reason) = what.strip_prefix(ERROR_PREFIX) {
-            let machine = nth.and_then(|nth| self.lab.scene().machines.get(nth));
-            let machine = machine.map_or_else(|| who.to_owned(), |machine| machine.name.clone());
-            let last = log_tail(&self.lab.place.log(&machine));
+            let machine = nth.and_then(|nth| self.lab.topology().machines.get(nth));
+            let machine = machine.map_or_else(|| sender.to_owned(), |machine| machine.name.clone());
+            let last = log_tail(&self.lab.dir.log(&machine));
             return Err(LabBuildError::Machine { machine, reason: format!("{}{last}", reason.trim()) });
         }
         Ok(Some((nth, what.to_owned())))
     }
 
-    /// Makes all cables, then gives every machine its addresses and lets it start.
+    /// Creates all cables, then configures every machine and starts its services.
     fn connect_machines(&self) -> Result<(), LabBuildError> {
-        let LabRecord { scene, here, hub, machines, .. } = &self.lab.record;
-        switch::create_cables(scene, *hub, machines, here.dummy)
+        let LabRecord { topology, host, switch_pid, machine_pids, .. } = &self.lab.record;
+        switch::create_cables(topology, *switch_pid, machine_pids, host.dummy)
             .map_err(|source| LabBuildError::Make { what: "cables".to_owned(), source })?;
-        let all: Vec<_> = scene.machines.iter().zip(machines).collect();
+        let all: Vec<_> = topology.machines.iter().zip(machine_pids).collect();
         let workers = thread::available_parallelism().map_or(1, usize::from) * 2;
         let share = all.len().div_ceil(workers).max(1);
         thread::scope(|scope| {
-            let begin = |(machine, pid): &(&ichor_core::lab::scene::LabMachine, &i32)| {
-                let made = switch::configure_machine(machine, **pid, here.dummy);
-                let made = made.and_then(|()| Ok(kill(Pid::from_raw(**pid), CABLES_READY)?));
-                made.map_err(|source| LabBuildError::Make {
+            let configure = |(machine, pid): &(&ichor_core::lab::topology::LabMachine, &i32)| {
+                let result = switch::configure_machine(machine, **pid, host.dummy);
+                let result = result.and_then(|()| Ok(kill(Pid::from_raw(**pid), CABLES_READY)?));
+                result.map_err(|source| LabBuildError::Make {
                     what: format!("the links of {}", machine.name),
                     source,
                 })
             };
-            let handles: Vec<_> =
-                all.chunks(share).map(|some| scope.spawn(move || some.iter().try_for_each(begin))).collect();
+            let handles: Vec<_> = all
+                .chunks(share)
+                .map(|some| scope.spawn(move || some.iter().try_for_each(configure)))
+                .collect();
             handles.into_iter().try_for_each(|handle| handle.join().expect("no thread panics"))
         })
     }
 
-    /// Waits until everything runs and every session that shall is established; tells what is not when the time is over.
+    /// Waits until all services run and every expected session is established; returns what is pending at the time limit.
     pub(crate) fn wait_for_sessions(
         &mut self,
         timeout: Duration,
     ) -> Result<Option<PendingCounts>, LabBuildError> {
-        let scene = self.lab.scene();
+        let topology = self.lab.topology();
         let expected: BTreeSet<usize> =
-            (0..scene.sessions.len()).filter(|nth| scene.sessions[*nth].fault.is_none()).collect();
-        let machines = scene.machines.len();
+            (0..topology.sessions.len()).filter(|nth| topology.sessions[*nth].fault.is_none()).collect();
+        let machines = topology.machines.len();
         let progress = Progress::count("sessions", expected.len());
         let mut known = 0;
         loop {
@@ -171,8 +173,8 @@ impl LabBuilder {
             let unsettled =
                 PendingCounts { sessions: expected.len() - count, machines: machines - self.running.len() };
             if unsettled.sessions + unsettled.machines == 0 {
-                self.lab.record.took = u64::try_from(self.start.elapsed().as_millis()).ok();
-                self.lab.record.write(&self.lab.place)?;
+                self.lab.record.convergence_ms = u64::try_from(self.start.elapsed().as_millis()).ok();
+                self.lab.record.write(&self.lab.dir)?;
                 return Ok(None);
             }
             if self.start.elapsed() > timeout {
@@ -186,12 +188,12 @@ impl LabBuilder {
     }
 }
 
-/// What of a lab is not as it shall be.
+/// Pending parts of a lab.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingCounts {
-    /// How many sessions are not established.
+    /// Number of sessions that are not established.
     sessions: usize,
-    /// In how many machines something is still being started.
+    /// Number of machines that are still starting services.
     machines: usize,
 }
 
@@ -213,12 +215,12 @@ impl fmt::Display for PendingCounts {
 
 impl Drop for LabBuilder {
     fn drop(&mut self) {
-        // Whoever reads still has the line open.
+        // The reader thread still has the socket open.
         let _ = self.line.shutdown(Shutdown::Both);
     }
 }
 
-/// The end of a log, without passwords, for a reason that is told before it is gone.
+/// The last lines of a log, with passwords redacted, for an error message: the log is removed with the lab.
 fn log_tail(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = text.lines().filter(|line| !line.contains("password")).collect();
@@ -226,7 +228,7 @@ fn log_tail(log: &Path) -> String {
     last.iter().flat_map(|line| ["\n  ", line]).collect()
 }
 
-/// Reads the lines of a lab until nobody can say any more.
+/// Reads messages until all processes of the lab have closed the socket.
 fn read_lines(line: &UnixStream) -> io::Result<Receiver<String>> {
     let (to, from) = channel();
     let lines = BufReader::new(line.try_clone()?).lines();

@@ -1,6 +1,6 @@
-//! Packets on the cables of a lab, heard in the hub.
+//! Captures packets on the cables of a lab, in the switch namespace.
 //!
-//! A packet is taken where it comes in from the machine that sent it: so each is there once, whatever becomes of it behind.
+//! A packet is captured where it arrives from its sender, so each is captured once, even if it is dropped later.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -22,64 +22,67 @@ use super::collect::enter_netns;
 use super::signals::TerminationSignals;
 use super::switch::{self, CableEndIndex};
 
-/// Room for packets that nobody has read yet, for each port.
+/// Receive buffer per port.
 const ROOM: usize = 8 << 20;
-/// How many packets of a port are taken before it is looked at the others.
+/// Maximum number of packets read from a port before the other ports.
 const AT_ONCE: usize = 1000;
-/// The kernel's number for packets that go out (PACKET_OUTGOING).
+/// Packet type of outgoing packets (`PACKET_OUTGOING`).
 const OUTGOING: u8 = 4;
 
-/// A packet that came in.
+/// A received packet.
 pub(crate) struct CapturedPacket {
-    /// Number of the port.
+    /// Index of the port.
     pub port: u32,
-    /// Nanoseconds since 1970.
+    /// Nanoseconds since the Unix epoch.
     pub time: u64,
-    /// How long it was.
-    pub whole: usize,
-    /// What was kept of it.
-    pub kept: Vec<u8>,
+    /// Original length.
+    pub original_length: usize,
+    /// Captured bytes.
+    pub data: Vec<u8>,
 }
 
-/// Ports that are listened on.
+/// A capture on several ports.
 pub(crate) struct Capture {
-    /// What each is called, as `cp1:fab0`.
+    /// Port names, such as `cp1:fab0`.
     pub names: Vec<String>,
     sockets: Vec<(OwnedFd, usize)>,
     buffer: Vec<u8>,
 }
 
 impl Capture {
-    /// Listens on all ends of the cables to which these ends belong.
+    /// Opens a capture on all ends of the cables of these ends.
     pub(crate) fn open(lab: &Lab, ends: &[CableEndIndex]) -> io::Result<Self> {
-        let scene = lab.scene();
+        let topology = lab.topology();
         let mut cables: Vec<usize> = ends.iter().map(|(cable, _)| *cable).collect();
         cables.dedup();
-        let all = switch::ends(scene).into_iter().filter(|(cable, _)| cables.contains(cable));
+        let all = switch::ends(topology).into_iter().filter(|(cable, _)| cables.contains(cable));
         let all: Vec<CableEndIndex> = all.collect();
-        let names = all.iter().map(|(cable, end)| scene.plug(scene.cables[*cable].ends[*end])).collect();
+        let names = all
+            .iter()
+            .map(|(cable, end)| topology.cable_end_name(topology.cables[*cable].ends[*end]))
+            .collect();
         let ports: Vec<String> = all.iter().map(|(cable, end)| switch::port(*cable, *end)).collect();
-        let hub = lab.record.hub;
-        // A socket stays in the network in which it was made; the thread that made it ends.
+        let switch_pid = lab.record.switch_pid;
+        // A socket stays in the namespace where it was created, so the thread may end.
         let opened = thread::spawn(move || {
-            enter_netns(hub)?;
+            enter_netns(switch_pid)?;
             ports.iter().map(|port| listen(port)).collect::<io::Result<Vec<_>>>()
         });
-        let sockets = opened.join().map_err(|_| io::Error::other("it could not be listened"))??;
-        Ok(Self { names, sockets, buffer: vec![0; pcap::LONGEST as usize] })
+        let sockets = opened.join().map_err(|_| io::Error::other("the capture thread panicked"))??;
+        Ok(Self { names, sockets, buffer: vec![0; pcap::SNAPSHOT_LENGTH as usize] })
     }
 
-    /// Waits for packets, a signal, or the end of `patience`, and gives the packets that are there, in the order of their times.
+    /// Waits for packets, a signal or a timeout, and returns the received packets in the order of their timestamps.
     pub(crate) fn wait(
         &mut self,
         signals: &TerminationSignals,
-        patience: Duration,
+        timeout: Duration,
     ) -> io::Result<Vec<CapturedPacket>> {
         let mut ready: Vec<PollFd<'_>> =
             self.sockets.iter().map(|(socket, _)| PollFd::new(socket.as_fd(), PollFlags::POLLIN)).collect();
         ready.push(signals.poll());
-        let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
-        match poll(&mut ready, patience) {
+        let timeout = PollTimeout::try_from(timeout).unwrap_or(PollTimeout::MAX);
+        match poll(&mut ready, timeout) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -89,9 +92,9 @@ impl Capture {
                 match receive(socket, *link, &mut self.buffer)? {
                     None => break,
                     Some(ReceivedFrame::Other) => {}
-                    Some(ReceivedFrame::Packet { time, whole }) => {
-                        let kept = self.buffer[..whole.min(self.buffer.len())].to_vec();
-                        packets.push(CapturedPacket { port, time, whole, kept });
+                    Some(ReceivedFrame::Packet { time, original_length }) => {
+                        let data = self.buffer[..original_length.min(self.buffer.len())].to_vec();
+                        packets.push(CapturedPacket { port, time, original_length, data });
                     }
                 }
             }
@@ -101,16 +104,16 @@ impl Capture {
     }
 }
 
-/// Listens on a port of the network that this thread is in.
+/// Opens a socket on a port in the namespace of this thread.
 fn listen(port: &str) -> io::Result<(OwnedFd, usize)> {
     let address = getifaddrs()?
         .filter(|it| it.interface_name == port)
         .find_map(|it| it.address?.as_link_addr().copied())
-        .ok_or_else(|| io::Error::other(format!("there is no port {port}")))?;
+        .ok_or_else(|| io::Error::other(format!("no port {port}")))?;
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let listener = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)?;
     setsockopt(&listener, sockopt::ReceiveTimestampns, &true)?;
-    // As much as an administrator gives; else what everybody gets.
+    // Above the limit if privileged, else up to the limit.
     setsockopt(&listener, sockopt::RcvBufForce, &ROOM)
         .or_else(|_| setsockopt(&listener, sockopt::RcvBuf, &ROOM))?;
     bind(listener.as_raw_fd(), &address)?;
@@ -118,23 +121,23 @@ fn listen(port: &str) -> io::Result<(OwnedFd, usize)> {
 }
 
 enum ReceivedFrame {
-    /// It came in.
-    Packet { time: u64, whole: usize },
-    /// It went out, or came while the socket was not yet bound.
+    /// A received packet.
+    Packet { time: u64, original_length: usize },
+    /// An outgoing packet, or one received before the socket was bound.
     Other,
 }
 
-/// The next thing that a socket has; none when it has nothing.
+/// Reads the next packet of a socket; none if no packet is queued.
 fn receive(socket: &OwnedFd, link: usize, buffer: &mut [u8]) -> io::Result<Option<ReceivedFrame>> {
     let mut control = nix::cmsg_space!(TimeSpec);
     let mut parts = [IoSliceMut::new(buffer)];
-    // With this flag the length is that of the packet, whatever is kept of it.
+    // With this flag the result is the original length, even if the packet is truncated.
     let message =
         recvmsg::<LinkAddr>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_TRUNC);
     let message = match message {
         Ok(message) => message,
         Err(Errno::EAGAIN | Errno::EINTR) => return Ok(None),
-        // The port was taken down: it may come back.
+        // The port is down; it may come up again.
         Err(Errno::ENETDOWN) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
@@ -144,5 +147,9 @@ fn receive(socket: &OwnedFd, link: usize, buffer: &mut [u8]) -> io::Result<Optio
         _ => None,
     });
     let time = stamp.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or_default();
-    Ok(Some(if ours { ReceivedFrame::Packet { time, whole: message.bytes } } else { ReceivedFrame::Other }))
+    Ok(Some(if ours {
+        ReceivedFrame::Packet { time, original_length: message.bytes }
+    } else {
+        ReceivedFrame::Other
+    }))
 }

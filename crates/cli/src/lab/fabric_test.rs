@@ -1,14 +1,16 @@
-//! A running fabric on trial: it is looked at whole, then without one thing after the other, and healed each time.
+//! Tests a running fabric: observes it intact, then injects one failure at a time and heals it.
 
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ichor_core::lab::Prediction;
+use ichor_core::lab::comparison::{
+    CutMode, FailureComparison, InjectedFailure, Outage, describe_losses, differences,
+};
 use ichor_core::lab::outage::longest_since;
-use ichor_core::lab::report::time;
+use ichor_core::lab::report::format_time;
 use ichor_core::lab::state::{FabricState, Reachability};
-use ichor_core::lab::verdict::{CutMode, FailureComparison, InjectedFailure, Outage, differences, losses};
 use ichor_core::prove::ProofModel;
 use ichor_core::prove::failure::Failure;
 
@@ -18,22 +20,22 @@ use super::observation::{self, FabricObserveError};
 use super::probe::{Probe, ProbeLoad, ProbeStartError, ProbeStream};
 use super::signals::TerminationSignals;
 
-/// How much longer than until a failure is noticed it may take until everyone has found other ways.
+/// Time limit for rerouting after a failure was detected.
 const REROUTE_MARGIN: Duration = Duration::from_secs(20);
 
-/// How long it may take until all is as before. Daemons try again after a time that grows.
+/// Time limit for healing. Daemons retry with backoff.
 const HEAL_TIMEOUT: Duration = Duration::from_secs(150);
 
-/// Milliseconds that an outage may be longer than a failure is kept: everyone has to hear of it, on a machine that has much to do.
+/// Milliseconds by which an outage may exceed the detection time: updates propagate slowly on a busy machine.
 const OUTAGE_SLACK_MS: u64 = 5000;
 
-/// In an emulated machine everything may take so much longer.
-const EMULATED_FACTOR: u32 = 4;
+/// Factor of all time limits with emulation.
+const EMULATION_FACTOR: u32 = 4;
 
-/// Between two looks.
+/// Interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 
-/// What kept the trial from its end.
+/// Errors of a fabric test.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FabricTestError {
     #[error(transparent)]
@@ -44,51 +46,49 @@ pub(crate) enum FabricTestError {
     Probe(#[from] ProbeStartError),
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
-    #[error("the thread that sends packets ended")]
+    #[error("the probe thread stopped")]
     Silent,
-    #[error("interrupted; what was cut works again")]
+    #[error("interrupted; the injected failure is healed")]
     Interrupted,
 }
 
-/// A fabric on trial.
+/// The test of a fabric.
 pub(crate) struct FabricTest<'t> {
     lab: &'t Lab,
     subject: &'t ProofModel,
-    foreseen: &'t Prediction<'t>,
+    prediction: &'t Prediction<'t>,
     cut: CutMode,
     signals: &'t TerminationSignals,
     pub probe: Probe,
-    /// What is foreseen while nothing fails, and what was seen then.
-    whole: FabricState,
-    seen: FabricState,
+    /// Predicted and observed state of the intact fabric.
+    intact: FabricState,
+    observed: FabricState,
 }
 
 impl<'t> FabricTest<'t> {
-    /// Begins to send packets.
+    /// Starts the probes.
     pub(crate) fn start(
         lab: &'t Lab,
         subject: &'t ProofModel,
-        foreseen: &'t Prediction<'t>,
+        prediction: &'t Prediction<'t>,
         cut: CutMode,
         signals: &'t TerminationSignals,
     ) -> Result<Self, FabricTestError> {
-        let streams = foreseen.flows.iter().zip(&foreseen.watched).map(|(flow, watched)| {
-            let pid = lab.record.machines[lab.machine(&flow.from).map_err(FaultError::from)?];
+        let streams = prediction.flows.iter().zip(&prediction.watched).map(|(flow, watched)| {
+            let pid = lab.record.machine_pids[lab.machine(&flow.from).map_err(FaultError::from)?];
             Ok(ProbeStream { pid, source: flow.source, to: flow.to, frequent: *watched })
         });
         let streams: Vec<ProbeStream> = streams.collect::<Result<_, FabricTestError>>()?;
-        let probe = Probe::start(
-            &streams,
-            if lab.record.emulated { ProbeLoad::EMULATED_FACTOR } else { ProbeLoad::REAL },
-        )?;
-        let whole = foreseen.state(None);
-        Ok(Self { lab, subject, foreseen, cut, signals, probe, whole, seen: FabricState::default() })
+        let probe =
+            Probe::start(&streams, if lab.record.emulated { ProbeLoad::EMULATED } else { ProbeLoad::REAL })?;
+        let intact = prediction.state(None);
+        Ok(Self { lab, subject, prediction, cut, signals, probe, intact, observed: FabricState::default() })
     }
 
-    /// Looks at the whole fabric.
+    /// Tests the intact fabric.
     pub(crate) fn test_intact(&mut self) -> Result<FailureComparison, FabricTestError> {
-        let (seen, found) = self.wait_for_state(&self.whole, self.scaled_timeout(REROUTE_MARGIN))?;
-        self.seen = seen;
+        let (observed, found) = self.wait_for_state(&self.intact, self.scaled_timeout(REROUTE_MARGIN))?;
+        self.observed = observed;
         let up = |state: &FabricState| state.sessions.iter().filter(|up| **up).count();
         let reached =
             |state: &FabricState| state.flows.iter().filter(|reach| **reach == Reachability::All).count();
@@ -98,80 +98,81 @@ impl<'t> FabricTest<'t> {
         };
         Ok(FailureComparison {
             without: None,
-            expected: summary(&self.whole),
-            observed: summary(&self.seen),
+            expected: summary(&self.intact),
+            observed: summary(&self.observed),
             outage: None,
             healing: None,
             differences: found,
         })
     }
 
-    /// Takes something away, looks, and gives it back.
+    /// Injects a failure, observes, and heals it.
     pub(crate) fn test_failure(&self, failure: Failure) -> Result<FailureComparison, FabricTestError> {
-        let expected = self.foreseen.state(Some(failure));
-        let noticed = if self.cut == CutMode::Silent { self.foreseen.noticed(failure) } else { 0 };
+        let expected = self.prediction.state(Some(failure));
+        let noticed = if self.cut == CutMode::Silent { self.prediction.detection_time(failure) } else { 0 };
         let cut_at = self.probe.now();
         self.probe.forget(cut_at);
         let fault = Fault::inject(self.lab, self.subject, failure, self.cut)?;
-        let patience =
-            self.scaled_timeout(REROUTE_MARGIN + Duration::from_millis(self.foreseen.kept(failure)));
-        let (seen, mut found) = self.wait_for_state(&expected, patience)?;
+        let timeout = self.scaled_timeout(
+            REROUTE_MARGIN + Duration::from_millis(self.prediction.detection_time_without_bfd(failure)),
+        );
+        let (observed, mut found) = self.wait_for_state(&expected, timeout)?;
         let outage = self.outage(&expected, cut_at);
         found.extend(self.outage_problem(outage.as_ref(), noticed));
         let healed_at = self.probe.now();
         fault.heal()?;
-        let (_, after) = self.wait_for_state(&self.whole, self.scaled_timeout(HEAL_TIMEOUT))?;
+        let (_, after) = self.wait_for_state(&self.intact, self.scaled_timeout(HEAL_TIMEOUT))?;
         let healing = self.outage(&expected, healed_at);
-        found.extend(after.into_iter().map(|words| format!("after it came back: {words}")));
+        found.extend(after.into_iter().map(|text| format!("after healing: {text}")));
         Ok(FailureComparison {
             without: Some(InjectedFailure {
                 name: self.subject.name(failure),
                 kind: failure.kind(&self.subject.graph).to_owned(),
                 noticed,
             }),
-            expected: losses(&self.whole, &expected, &self.foreseen.flows),
-            observed: losses(&self.seen, &seen, &self.foreseen.flows),
+            expected: describe_losses(&self.intact, &expected, &self.prediction.flows),
+            observed: describe_losses(&self.observed, &observed, &self.prediction.flows),
             outage,
             healing,
             differences: found,
         })
     }
 
-    /// What is to be said of an outage that outlasts what caused it.
+    /// The problem of an outage that outlasts the detection of its cause.
     fn outage_problem(&self, outage: Option<&Outage>, noticed: u64) -> Option<String> {
         let ms = outage.filter(|_| !self.lab.record.emulated)?.ms;
         (ms > noticed + OUTAGE_SLACK_MS).then(|| {
-            let (lost, meant) = (time(ms, false), time(noticed, false));
-            format!("packets to which a way is left were lost for {lost}, and nobody shall keep what failed for more than {meant}")
+            let (lost, limit) = (format_time(ms, false), format_time(noticed, false));
+            format!("flows with a remaining path lost packets for {lost}, but failures must be detected within {limit}")
         })
     }
 
     fn scaled_timeout(&self, usual: Duration) -> Duration {
-        if self.lab.record.emulated { usual * EMULATED_FACTOR } else { usual }
+        if self.lab.record.emulated { usual * EMULATION_FACTOR } else { usual }
     }
 
-    /// Waits until all is as expected, or patience is over: what is seen then, and how it differs.
+    /// Waits for the expected state or a timeout; returns the observed state and the differences.
     fn wait_for_state(
         &self,
         expected: &FabricState,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<(FabricState, Vec<String>), FabricTestError> {
         let start = Instant::now();
         self.sleep(self.probe.delay())?;
         loop {
-            let over = start.elapsed() > patience;
+            let over = start.elapsed() > timeout;
             let since = self.probe.now() - u64::try_from(self.probe.delay().as_millis()).unwrap_or_default();
-            // Packets are cheap to look at: routes are asked for when these are right.
+            // Probe results are cheap, so routes are queried only once these match.
             let right = observation::flow_states(&self.probe, expected.flows.len(), since)
                 .iter()
                 .zip(&expected.flows)
-                .all(|(seen, meant)| *meant == Reachability::Some || seen == meant);
+                .all(|(observed, want)| *want == Reachability::Some || observed == want);
             if right || over {
-                let seen = observation::observe(self.lab, &self.probe, expected, since)?;
-                let flows = &self.foreseen.flows;
-                let found = differences(self.lab.scene(), flows, &self.whole, expected, &seen);
+                let observed = observation::observe(self.lab, &self.probe, expected, since)?;
+                let flows = &self.prediction.flows;
+                let found = differences(self.lab.topology(), flows, &self.intact, expected, &observed);
                 if found.is_empty() || over {
-                    return Ok((seen, found));
+                    return Ok((observed, found));
                 }
             }
             self.sleep(POLL_INTERVAL)?;
@@ -181,7 +182,7 @@ impl<'t> FabricTest<'t> {
     fn sleep(&self, time: Duration) -> Result<(), FabricTestError> {
         let end = Instant::now() + time;
         loop {
-            if self.signals.came().map_err(FabricTestError::Signals)? {
+            if self.signals.received().map_err(FabricTestError::Signals)? {
                 return Err(FabricTestError::Interrupted);
             }
             if self.probe.is_broken() {
@@ -195,9 +196,9 @@ impl<'t> FabricTest<'t> {
         }
     }
 
-    /// The longest outage since a moment, of flows to which a way is left.
+    /// The longest outage since a moment of flows with a remaining path.
     fn outage(&self, expected: &FabricState, since: u64) -> Option<Outage> {
-        let watched = |nth: usize| self.foreseen.watched[nth];
+        let watched = |nth: usize| self.prediction.watched[nth];
         let lasting = expected.flows.iter().enumerate();
         let lasting = lasting.filter(|(nth, reach)| **reach == Reachability::All && watched(*nth));
         let gaps: Vec<(usize, u64)> = lasting
@@ -208,7 +209,7 @@ impl<'t> FabricTest<'t> {
             .collect();
         let (nth, ms) = gaps.iter().copied().max_by_key(|(_, length)| *length)?;
         let hit = gaps.iter().filter(|(_, length)| *length > 0).count();
-        let worst = (ms > 0).then(|| self.foreseen.flows[nth].clone());
+        let worst = (ms > 0).then(|| self.prediction.flows[nth].clone());
         Some(Outage { ms, hit: (hit, gaps.len()), worst })
     }
 }

@@ -1,10 +1,10 @@
-//! Something of a lab that is made to fail, and works again.
+//! Injects faults into a lab and heals them.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ichor_core::lab::verdict::CutMode;
+use ichor_core::lab::comparison::CutMode;
 use ichor_core::prove::ProofModel;
 use ichor_core::prove::failure::Failure;
 use ichor_system::program::ProgramRun;
@@ -14,12 +14,12 @@ use nix::unistd::Pid;
 use super::services::{SPEAKER, SPEAKER_CONF};
 use super::{Lab, LabError, PATIENCE, switch};
 
-/// What could not be made to fail, or to work again.
+/// Errors of injecting and healing faults.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FaultError {
-    #[error("`{0}` is more than one thing in a lab; name a link such as `cp1:fab0`")]
+    #[error("`{0}` is ambiguous; name a link such as `cp1:fab0`")]
     Between(String),
-    #[error("the speaker of {0} does not run; `ichor lab up --replace` builds the lab anew")]
+    #[error("the speaker of {0} does not run; rebuild the lab with `ichor lab up --replace`")]
     NoSpeaker(String),
     #[error("cannot cut or heal {name}")]
     Cable { name: String, source: io::Error },
@@ -29,7 +29,7 @@ pub(crate) enum FaultError {
     Lab(#[from] LabError),
 }
 
-/// Something that does not work. It does again when this is dropped.
+/// An injected fault, healed on drop.
 pub(crate) struct Fault<'l> {
     lab: &'l Lab,
     name: String,
@@ -37,16 +37,16 @@ pub(crate) struct Fault<'l> {
 }
 
 enum InjectedFault {
-    /// Cables, at these ends.
+    /// Cut cables, by their ends.
     Cables(Vec<switch::CableEndIndex>),
-    /// A speaker that hangs.
+    /// A stopped speaker process.
     Hung(Pid),
-    /// A speaker that closed its session: which machine, and what it calls the node.
+    /// A speaker that closed its session: the machine, and the peer address of the node.
     Closed(usize, String),
 }
 
 impl<'l> Fault<'l> {
-    /// Makes something fail.
+    /// Injects a fault.
     pub(crate) fn inject(
         lab: &'l Lab,
         subject: &ProofModel,
@@ -70,7 +70,7 @@ impl<'l> Fault<'l> {
         Ok(Self { lab, name, what: Some(what) })
     }
 
-    /// Makes it work again.
+    /// Heals the fault.
     pub(crate) fn heal(mut self) -> Result<(), FaultError> {
         self.undo()
     }
@@ -95,31 +95,31 @@ impl<'l> Fault<'l> {
 impl Drop for Fault<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.undo() {
-            crate::style::say(&format!("{error}; `ichor lab heal` plugs every cable in again"));
+            crate::style::say(&format!("{error}; run `ichor lab heal` to heal every cable"));
         }
     }
 }
 
-/// Makes a speaker hang, which nobody is told; or close its session.
+/// Stops a speaker silently, or closes its session.
 fn stop_speaker(lab: &Lab, node: &str, name: &str, cut: CutMode) -> Result<InjectedFault, FaultError> {
     let machine = lab.machine(node)?;
     let wrong = |source| FaultError::Speaker { name: name.to_owned(), source };
     if cut == CutMode::Carrier {
-        let session = lab.scene().sessions.iter().find(|session| session.other.name == name);
+        let session = lab.topology().sessions.iter().find(|session| session.other.name == name);
         let peer = session.map(|session| session.other.peer.clone());
         let peer = peer.ok_or_else(|| FaultError::NoSpeaker(node.to_owned()))?;
         set_session(lab, machine, &peer, "disable").map_err(wrong)?;
         return Ok(InjectedFault::Closed(machine, peer));
     }
-    let pid = speaker_pid(lab.record.machines[machine]).map_err(wrong)?;
+    let pid = speaker_pid(lab.record.machine_pids[machine]).map_err(wrong)?;
     let pid = pid.ok_or_else(|| FaultError::NoSpeaker(node.to_owned()))?;
     kill(pid, Signal::SIGSTOP).map_err(|errno| wrong(errno.into()))?;
     Ok(InjectedFault::Hung(pid))
 }
 
-/// Tells a speaker to close the session with its node, or to open it again.
+/// Disables or enables the session of a speaker with its node.
 fn set_session(lab: &Lab, machine: usize, peer: &str, what: &str) -> io::Result<()> {
-    let mut command = lab.enter(machine);
+    let mut command = lab.enter_netns(machine);
     command.args(["gobgp", "--target", &format!("unix://{SPEAKER}"), "neighbor", peer, what]);
     let output = ProgramRun::new(command, PATIENCE).run()?;
     if output.status.success() {
@@ -128,7 +128,7 @@ fn set_session(lab: &Lab, machine: usize, peer: &str, what: &str) -> io::Result<
     Err(io::Error::other(output.stderr_text().trim().to_owned()))
 }
 
-/// The process of the speaker in the machine with this first process.
+/// PID of the speaker in the machine with this init process.
 fn speaker_pid(first: i32) -> io::Result<Option<Pid>> {
     let namespace = |pid: &Path| fs::read_link(pid.join("ns/pid")).ok();
     let own = namespace(&PathBuf::from(format!("/proc/{first}")));

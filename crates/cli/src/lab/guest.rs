@@ -1,7 +1,7 @@
-//! Nodes that are virtual machines: a qemu each, in the network of the hub, with ports on the lab's cables.
+//! Nodes as virtual machines: one qemu each, in the switch namespace, with ports on the lab's cables.
 //!
-//! What such a machine reads is in a folder of its own in the lab's folder; its disk has no name, and is gone with it. Its console goes into
-//! the machine's log, and [`QemuMonitor`] is the way to it while it runs.
+//! The files of a VM are in its own folder below the lab's. Its disk is an unnamed file that disappears with the VM. The
+//! console is written to the machine's log, and a [`QemuMonitor`] controls the running VM.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ichor_core::lab::LabTopology;
-use ichor_core::lab::scene::{CableEnd, DiskBus, LabMachine, LabVm, MachineRole};
+use ichor_core::lab::topology::{CableEnd, DiskBus, LabMachine, LabVm, MachineRole};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -22,65 +22,65 @@ use super::monitor::QemuMonitor;
 use super::registry::LabDir;
 use super::{Lab, switch};
 
-/// The firmware of machines with UEFI, from Debian's package ovmf: a program, and what it remembers.
+/// UEFI firmware of Debian's package ovmf.
 pub(crate) const OVMF: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
 
-/// Where disks are, which may become large.
+/// Folder of VM disks, which may become large.
 const DISKS: &str = "/var/tmp";
 
-/// The socket of a machine's monitor, in its folder.
+/// Name of the monitor socket in a VM's folder.
 const MONITOR: &str = "monitor";
 
-/// How long qemu may take to listen.
+/// Time limit until qemu listens.
 const QEMU_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What all virtual machines of a lab boot, and what runs their code.
+/// Settings of all VMs of a lab.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct GuestSettings {
-    /// The CD of Talos.
+    /// The Talos ISO.
     pub image: PathBuf,
-    /// Its release.
+    /// Release of the ISO.
     #[serde(rename = "talos_version")]
     pub talos: String,
     pub accelerator: Accelerator,
 }
 
-/// A virtual machine that is to be started.
+/// Options of one VM.
 struct GuestOptions<'o> {
     guest: &'o LabVm,
     guests: &'o GuestSettings,
-    /// Each port's address, and its name in the hub where it is plugged in.
+    /// MAC address of each port, and its switch port if connected.
     ports: Vec<(String, Option<String>)>,
-    /// The machine's folder.
+    /// Folder of the VM.
     folder: &'o Path,
-    /// Where its console goes.
+    /// Log file of the console.
     log: &'o Path,
-    /// The number of the file that is its disk.
+    /// File descriptor of the disk.
     disk: i32,
 }
 
-/// Starts the machine `nth`, in the hub's network. Returns as soon as qemu listens.
+/// Starts the VM `nth` in the switch namespace. Returns once qemu listens.
 pub(crate) fn start(
-    place: &LabDir,
-    scene: &LabTopology,
+    dir: &LabDir,
+    topology: &LabTopology,
     nth: usize,
     guests: &GuestSettings,
 ) -> io::Result<()> {
-    let machine = &scene.machines[nth];
+    let machine = &topology.machines[nth];
     let MachineRole::Guest(guest) = &machine.part else { return Ok(()) };
-    let folder = place.guest(nth);
+    let folder = dir.guest(nth);
     let disk = tempfile::tempfile_in(DISKS)?;
     disk.set_len(guest.disk << 30)?;
-    let log = place.log(&machine.name);
+    let log = dir.log(&machine.name);
     let options = GuestOptions {
         guest,
         guests,
-        ports: ports(scene, nth),
+        ports: ports(topology, nth),
         folder: &folder,
         log: &log,
         disk: disk.as_raw_fd(),
     };
-    // Routers have timers that are short: they come first.
+    // Routers have short timers and need a higher priority.
     let mut command = match guests.accelerator {
         Accelerator::Kvm => Command::new(QEMU),
         Accelerator::Tcg => {
@@ -99,7 +99,7 @@ pub(crate) fn start(
         }
         if start.elapsed() > QEMU_TIMEOUT {
             return Err(io::Error::other(format!(
-                "{QEMU} does not listen after {} s",
+                "{QEMU} did not listen within {} s",
                 QEMU_TIMEOUT.as_secs()
             )));
         }
@@ -108,35 +108,35 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// Leaves a file open in programs that are started.
+/// Keeps a file open in child processes.
 fn keep_open_on_exec(file: &File) -> io::Result<()> {
     fcntl(file.as_fd(), FcntlArg::F_SETFD(FdFlag::empty()))?;
     Ok(())
 }
 
-/// Every port of a machine: its address, and its name in the hub where it is plugged in.
-fn ports(scene: &LabTopology, nth: usize) -> Vec<(String, Option<String>)> {
-    let machine: &LabMachine = &scene.machines[nth];
+/// MAC address of each port of a VM, and its switch port if connected.
+fn ports(topology: &LabTopology, nth: usize) -> Vec<(String, Option<String>)> {
+    let machine: &LabMachine = &topology.machines[nth];
     let plugged = |port: usize| {
         let own = CableEnd { machine: nth, port };
-        let mut ends = switch::ends(scene).into_iter();
-        ends.find(|(cable, end)| scene.cables[*cable].ends[*end] == own)
+        let mut ends = switch::ends(topology).into_iter();
+        ends.find(|(cable, end)| topology.cables[*cable].ends[*end] == own)
     };
     let mac = |port: usize| match machine.ports[port].mac {
         Some(mac) => mac.to_string(),
-        // Any that nobody else has.
+        // Any unused address.
         None => format!("52:54:01:{:02x}:{:02x}:{port:02x}", nth >> 8, nth & 0xff),
     };
     let count = 0..machine.ports.len();
     count.map(|port| (mac(port), plugged(port).map(|(cable, end)| switch::port(cable, end)))).collect()
 }
 
-/// A path as qemu reads it in the value of an option.
-fn quoted(path: &Path) -> String {
+/// Escapes a path for the value of a qemu option.
+fn escape_path(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
 
-/// What qemu is told.
+/// The qemu arguments.
 fn qemu_args(options: &GuestOptions<'_>) -> Vec<String> {
     let GuestOptions { guest, guests, .. } = options;
     let mut args: Vec<String> = ["-nodefaults", "-no-user-config"].map(str::to_owned).into();
@@ -146,13 +146,13 @@ fn qemu_args(options: &GuestOptions<'_>) -> Vec<String> {
     add("-smp", guest.cores.to_string());
     add("-m", guest.memory.to_string());
     add("-display", "none".to_owned());
-    add("-chardev", format!("file,id=console,append=on,path={}", quoted(options.log)));
+    add("-chardev", format!("file,id=console,append=on,path={}", escape_path(options.log)));
     add("-serial", "chardev:console".to_owned());
     add("-qmp", format!("unix:{MONITOR},server=on,wait=off"));
     if guest.uefi {
         add("-drive", format!("if=pflash,format=raw,unit=0,readonly=on,file={OVMF}"));
     }
-    // What was installed comes first, once something was.
+    // An installed disk boots first; an empty one falls through to the CD.
     let file = format!("/proc/self/fd/{}", options.disk);
     add("-drive", format!("if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file={file}"));
     let disk = match guest.bus {
@@ -162,10 +162,10 @@ fn qemu_args(options: &GuestOptions<'_>) -> Vec<String> {
     };
     add("-device", format!("{disk},drive=disk,bootindex=0"));
     let cd = "media=cdrom,readonly=on,format=raw";
-    add("-drive", format!("if=none,id=talos,{cd},file={}", quoted(&guests.image)));
+    add("-drive", format!("if=none,id=talos,{cd},file={}", escape_path(&guests.image)));
     add("-device", "ide-cd,bus=ide.0,drive=talos,bootindex=1".to_owned());
     if let Some(carrier) = &guest.carrier {
-        add("-drive", format!("if=none,id=carrier,{cd},file={}", quoted(&options.folder.join(carrier))));
+        add("-drive", format!("if=none,id=carrier,{cd},file={}", escape_path(&options.folder.join(carrier))));
         add("-device", "ide-cd,bus=ide.1,drive=carrier".to_owned());
     }
     for (nth, (mac, port)) in options.ports.iter().enumerate() {
@@ -181,19 +181,19 @@ fn qemu_args(options: &GuestOptions<'_>) -> Vec<String> {
     args
 }
 
-/// Why a machine does not run.
+/// Errors of the state of a VM.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GuestStateError {
-    #[error("its virtual machine is {0}")]
+    #[error("the virtual machine is {0}")]
     Status(String),
-    #[error("its qemu does not answer: {0}")]
+    #[error("qemu does not answer: {0}")]
     Silent(io::Error),
 }
 
-/// Whether a machine runs; why not.
+/// Fails unless the VM is running.
 pub(crate) fn check_running(lab: &Lab, nth: usize) -> Result<(), GuestStateError> {
     let status = || {
-        let mut monitor = QemuMonitor::open(&lab.place.guest(nth).join(MONITOR))?;
+        let mut monitor = QemuMonitor::open(&lab.dir.guest(nth).join(MONITOR))?;
         let status = monitor.execute("query-status", &json!({}))?;
         io::Result::Ok(status["status"].as_str().unwrap_or_default().to_owned())
     };
@@ -204,9 +204,9 @@ pub(crate) fn check_running(lab: &Lab, nth: usize) -> Result<(), GuestStateError
     }
 }
 
-/// Gives a port of a machine its carrier, or takes it.
+/// Sets the carrier of a VM's port up or down.
 pub(crate) fn set_carrier(lab: &Lab, plug: CableEnd, up: bool) -> io::Result<()> {
-    let mut monitor = QemuMonitor::open(&lab.place.guest(plug.machine).join(MONITOR))?;
+    let mut monitor = QemuMonitor::open(&lab.dir.guest(plug.machine).join(MONITOR))?;
     monitor.execute("set_link", &json!({"name": format!("nic{}", plug.port), "up": up}))?;
     Ok(())
 }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_has_its_cds_its_disk_and_all_its_ports() {
+    fn a_vm_has_its_isos_disk_and_all_ports() {
         let args = args_text(&guest());
 
         for part in [
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_what_the_file_says() {
+    fn a_vm_follows_the_cluster_file() {
         let args = args_text(&LabVm { bus: DiskBus::Virtio, uefi: true, carrier: None, ..guest() });
 
         assert!(args.contains("virtio-blk-pci,drive=disk") && args.contains(OVMF), "{args}");

@@ -1,4 +1,4 @@
-//! What stands for the API server on a node: it answers the health check of anycast addresses with yes.
+//! A stand-in for the API server of a node, which answers the health check of anycast addresses.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,12 +13,13 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
 
-/// How long a caller may take.
+/// Time limit for a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Listens where a URL of this machine points to, and answers until the machine ends.
+/// Listens at the address of a local URL and answers every request with 200.
 pub(crate) fn serve_ok(url: &str) -> io::Result<()> {
-    let (scheme, rest) = url.split_once("://").ok_or_else(|| io::Error::other(format!("{url} is no URL")))?;
+    let (scheme, rest) =
+        url.split_once("://").ok_or_else(|| io::Error::other(format!("{url} is not a URL")))?;
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     let usual = if scheme == "https" { 443 } else { 80 };
@@ -48,7 +49,7 @@ fn serve(mut stream: TcpStream, tls: Option<Arc<ServerConfig>>) -> io::Result<()
     }
 }
 
-/// Reads a question to the empty line at its end, and answers.
+/// Reads a request up to the empty line, and answers it.
 fn answer_ok(stream: &mut (impl Read + Write)) -> io::Result<()> {
     let mut asked = Vec::new();
     let mut part = [0; 1024];

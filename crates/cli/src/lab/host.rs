@@ -1,4 +1,4 @@
-//! What there is on this machine to build a lab of, and what is missing.
+//! Programs and kernel features of this machine that a lab needs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::guest::OVMF;
 use super::machine::PATH;
 use super::vm;
 
-/// How long a program may take to say its release, where all is emulated.
+/// Time limit for printing a version, enough with emulation.
 const VERSION_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A program that a lab needs.
@@ -25,7 +25,7 @@ const VERSION_TIMEOUT: Duration = Duration::from_mins(1);
 pub(crate) struct RequiredProgram {
     program: &'static str,
     package: &'static str,
-    /// Whether it runs in the machines, and not around them.
+    /// Whether it runs inside the machines.
     inside: bool,
 }
 
@@ -40,20 +40,20 @@ const BIRD: RequiredProgram = RequiredProgram { program: "bird", package: "bird2
 const GOBGPD: RequiredProgram = RequiredProgram { program: "gobgpd", package: "gobgpd", inside: true };
 const GOBGP: RequiredProgram = RequiredProgram { program: "gobgp", package: "gobgpd", inside: true };
 
-/// Programs that are not there.
+/// Missing programs.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", missing_text(.root.as_deref(), .inside, .around))]
 pub(crate) struct MissingPrograms {
     root: Option<PathBuf>,
-    /// In the machines' file system, by the Debian package that has them.
+    /// Missing in the machines' file system, by Debian package.
     inside: Packages,
-    /// On this machine.
+    /// Missing on this machine, by Debian package.
     around: Packages,
 }
 
 type Packages = BTreeMap<&'static str, Vec<&'static str>>;
 
-/// Refuses to begin where programs are missing, all of them at once.
+/// Fails with all missing programs.
 pub(crate) fn check_programs(needs: &[RequiredProgram], root: Option<&Path>) -> Result<(), MissingPrograms> {
     let mut missing =
         MissingPrograms { root: root.map(Path::to_owned), inside: Packages::new(), around: Packages::new() };
@@ -75,12 +75,12 @@ fn missing_text(root: Option<&Path>, inside: &Packages, around: &Packages) -> St
     };
     let mut parts = Vec::new();
     if let Some(root) = root.filter(|_| !inside.is_empty()) {
-        parts.push(format!("{} has no {}", root.display(), list(inside)));
+        parts.push(format!("{} lacks {}", root.display(), list(inside)));
     }
     if !around.is_empty() {
         let packages: Vec<_> = around.keys().copied().collect();
         parts.push(format!(
-            "this machine has no {}; `apt-get install {}` brings it, or name a file system that has it with --root",
+            "missing programs: {}; install them with `apt-get install {}`, or set --root to a file system that has them",
             list(around),
             packages.join(" ")
         ));
@@ -88,14 +88,14 @@ fn missing_text(root: Option<&Path>, inside: &Packages, around: &Packages) -> St
     parts.join("; ")
 }
 
-/// What routers need, and nodes that are virtual machines.
+/// Programs for routers and for nodes that are VMs.
 pub(crate) fn programs_for_vms(uefi: bool) -> Vec<RequiredProgram> {
     let mut needs = vec![IP, NSENTER, UNSHARE, FRR, VTYSH, VIRTUAL];
     needs.extend(uefi.then_some(UEFI));
     needs
 }
 
-/// What the machines of a fabric need.
+/// Programs for the machines of a fabric.
 pub(crate) fn required_programs(plan: &Plan, network: &BgpTopology) -> Vec<RequiredProgram> {
     let routing = plan.nodes.iter().filter_map(|node| node.routing.as_deref());
     let backends: Vec<Backend> = routing.map(|routing| routing.backend.value).collect();
@@ -113,21 +113,21 @@ pub(crate) fn required_programs(plan: &Plan, network: &BgpTopology) -> Vec<Requi
     needs
 }
 
-/// Where a program is, on a file system.
+/// Path of a program in a file system.
 fn find_program(program: &str, root: Option<&Path>) -> Option<PathBuf> {
     let root = root.unwrap_or(Path::new("/"));
-    let there = |path: &str| {
+    let installed = |path: &str| {
         let path = root.join(path.trim_start_matches('/'));
-        // A link may lead to where only the other file system has something.
+        // An absolute symlink may have a target that exists only in the other file system.
         path.symlink_metadata().is_ok().then_some(path)
     };
     if program.starts_with('/') {
-        return there(program);
+        return installed(program);
     }
-    PATH.split(':').find_map(|folder| there(&format!("{folder}/{program}")))
+    PATH.split(':').find_map(|folder| installed(&format!("{folder}/{program}")))
 }
 
-/// Asks every daemon for its release, and the kernel for what it has.
+/// Detects the versions of the daemons and the features of the kernel.
 pub(crate) fn detect_host(root: Option<&Path>) -> HostCapabilities {
     HostCapabilities {
         frr: program_release("/usr/lib/frr/bgpd", root),
@@ -139,7 +139,7 @@ pub(crate) fn detect_host(root: Option<&Path>) -> HostCapabilities {
     }
 }
 
-/// What a program says of its release.
+/// Version of a program, as printed by it.
 fn program_release(program: &str, root: Option<&Path>) -> Option<SoftwareVersion> {
     find_program(program, root)?;
     let mut command = match root {
@@ -155,16 +155,16 @@ fn program_release(program: &str, root: Option<&Path>) -> Option<SoftwareVersion
     parse_release(&format!("{}{}", output.stdout_text(), output.stderr_text()))
 }
 
-/// The first word of a text that is a release: `bgpd version 8.4.4`, `BIRD version 2.17.1`, `gobgpd version 3.36.0`.
-fn parse_release(said: &str) -> Option<SoftwareVersion> {
-    let words = said.split_whitespace().filter(|word| word.starts_with(|first: char| first.is_ascii_digit()));
+/// The first version number in a text: `bgpd version 8.4.4`, `BIRD version 2.17.1`, `gobgpd version 3.36.0`.
+fn parse_release(text: &str) -> Option<SoftwareVersion> {
+    let words = text.split_whitespace().filter(|word| word.starts_with(|first: char| first.is_ascii_digit()));
     let plain =
         |word: &str| word.chars().take_while(|it| it.is_ascii_digit() || *it == '.').collect::<String>();
     let mut releases = words.map(plain).filter(|word| word.contains('.'));
     releases.find_map(|word| SoftwareVersion::parse(word.trim_end_matches('.')).ok())
 }
 
-/// Whether a link of this kind can be made, tried in a network that is gone at once.
+/// Whether the kernel supports a link type, tested in a temporary network namespace.
 fn kernel_has(kind: &[&str]) -> bool {
     let mut command = Command::new("unshare");
     command.args(["--net", "ip", "link", "add", "lab", "type"]).args(kind);
@@ -176,8 +176,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_are_found_in_what_daemons_say() {
-        let release = |said| parse_release(said).map(|version| version.to_string());
+    fn versions_are_parsed_from_the_output_of_daemons() {
+        let release = |text| parse_release(text).map(|version| version.to_string());
 
         assert_eq!(release("bgpd version 8.4.4\nCopyright 1996-2005").as_deref(), Some("8.4.4"));
         assert_eq!(release("bgpd version 10.3\n").as_deref(), Some("10.3"));

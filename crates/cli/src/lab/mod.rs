@@ -1,15 +1,15 @@
 //! Labs: a cluster's fabric on this machine, in namespaces.
 //!
-//! A lab is a process that holds namespaces: [`hold`] is that process, and one of the same kind in each machine ([`machine`]).
-//! All processes of a lab end with its holder, and nothing is ever made in the network of whoever starts it. [`place`] is where
-//! labs are known by their names, [`build`] brings one up, [`hub`] is what its cables are plugged into. [`ask`] asks a lab that
-//! runs how it is, and [`capture`] keeps its packets.
-//! A node that boots Talos itself is a [`guest`], a virtual machine on the same cables; [`accelerator`] is what runs its code, and [`monitor`]
-//! the way to it.
-//! Where the kernel cannot do what a lab needs, the same happens in a virtual machine ([`vm`]).
+//! The namespaces of a lab belong to an [`init`] process, and those of each machine to an init process of its own
+//! ([`machine`]). All processes of a lab end with its init process, and the host's network namespace is never changed.
+//! [`registry`] finds labs by name, [`builder`] builds one, and [`switch`] connects its cables. [`collect`] queries the
+//! status of a running lab, and [`capture`] captures packets.
 //!
-//! A lab is put to the test by a [`trial`]: a [`fault`] is something that fails, a [`probe`] sends packets all the while, and
-//! [`observed`] is what is to be seen.
+//! A node that boots Talos is a [`guest`]: a VM on the same cables, run by an [`accelerator`] and controlled through a
+//! [`monitor`]. If the kernel lacks features that a lab needs, the lab runs inside a VM ([`vm`]).
+//!
+//! [`fabric_test`] tests a lab: it injects a [`fault`], sends [`probe`] packets and compares the [`observation`] with the
+//! prediction.
 
 pub(crate) mod accelerator;
 pub(crate) mod builder;
@@ -43,37 +43,37 @@ use ichor_values::nearest;
 pub(crate) use record::LabRecord;
 pub(crate) use registry::{LabDir, LabError, LockedLabDir};
 
-/// How long a program in a machine may take to answer; where all is emulated that is long.
+/// Time limit for a program in a machine, enough with emulation.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// A lab that runs.
+/// A running lab.
 pub(crate) struct Lab {
-    pub place: LabDir,
+    pub dir: LabDir,
     pub record: LabRecord,
 }
 
 impl Lab {
-    /// The lab of a name; without one, the only lab there is.
+    /// Opens the lab of this name, or the only running lab.
     pub(crate) fn open(name: Option<&str>) -> Result<Self, LabError> {
-        let place = match name {
+        let dir = match name {
             Some(name) => LabDir::named(name)?,
             None => LabDir::only_running()?,
         };
-        if !place.is_alive() {
-            return Err(place.absent());
+        if !dir.is_alive() {
+            return Err(dir.absent());
         }
-        let record = LabRecord::read(&place)?;
-        Ok(Self { place, record })
+        let record = LabRecord::read(&dir)?;
+        Ok(Self { dir, record })
     }
 
-    /// What was built.
-    pub(crate) fn scene(&self) -> &LabTopology {
-        &self.record.scene
+    /// The topology of the lab.
+    pub(crate) fn topology(&self) -> &LabTopology {
+        &self.record.topology
     }
 
-    /// The number of a machine.
+    /// Index of a machine.
     pub(crate) fn machine(&self, name: &str) -> Result<usize, LabError> {
-        let machines = &self.scene().machines;
+        let machines = &self.topology().machines;
         let nth = machines.iter().position(|machine| machine.name == name);
         nth.ok_or_else(|| {
             let near = nearest(name, machines.iter().map(|machine| machine.name.as_str()));
@@ -81,10 +81,10 @@ impl Lab {
         })
     }
 
-    /// The start of a command in a machine: what follows is the program and its arguments.
+    /// A command that runs a program in a machine; the caller appends the program and its arguments.
     pub(crate) fn enter_netns(&self, machine: usize) -> Command {
         let mut command = Command::new("nsenter");
-        let pid = self.record.machines[machine].to_string();
+        let pid = self.record.machine_pids[machine].to_string();
         command.args(["--target", &pid, "--mount", "--net", "--pid", "--uts", "--"]);
         command.env("PATH", machine::PATH);
         command

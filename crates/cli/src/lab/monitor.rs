@@ -1,4 +1,4 @@
-//! qemu's monitor (QMP): the way to a virtual machine that runs.
+//! Client of the qemu monitor (QMP), which controls a running VM.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -7,34 +7,34 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long qemu may take to answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for an answer of qemu.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A monitor that listens to this process alone.
+/// An exclusive connection to a monitor.
 pub(crate) struct QemuMonitor {
     lines: BufReader<UnixStream>,
 }
 
 impl QemuMonitor {
-    /// Waits until it is this process' turn.
+    /// Connects, and waits until no other process is connected.
     pub(crate) fn open(socket: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
         let mut monitor = Self { lines: BufReader::new(stream) };
         monitor.next_reply("QMP")?;
         monitor.execute("qmp_capabilities", &json!({}))?;
         Ok(monitor)
     }
 
-    /// Has a command done.
+    /// Executes a command and returns its result.
     pub(crate) fn execute(&mut self, command: &str, arguments: &Value) -> io::Result<Value> {
         let line = json!({"execute": command, "arguments": arguments});
         writeln!(self.lines.get_mut(), "{line}")?;
         self.next_reply("return")
     }
 
-    /// The next answer of a kind; what happened meanwhile is told in between, and passed over.
+    /// The next message with the key `kind`; events in between are skipped.
     fn next_reply(&mut self, kind: &str) -> io::Result<Value> {
         loop {
             let mut line = String::new();
@@ -46,8 +46,8 @@ impl QemuMonitor {
                 return Ok(answer.take());
             }
             if let Some(error) = value.get("error") {
-                let said = error["desc"].as_str().unwrap_or("an error without a word");
-                return Err(io::Error::other(format!("qemu: {said}")));
+                let reason = error["desc"].as_str().unwrap_or("an error without a description");
+                return Err(io::Error::other(format!("qemu: {reason}")));
             }
         }
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_meanwhile_is_no_answer_and_what_qemu_refuses_is_told() {
+    fn events_are_skipped_and_errors_of_qemu_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("monitor");
         let listener = UnixListener::bind(&path).unwrap();

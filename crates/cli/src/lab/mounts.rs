@@ -1,4 +1,4 @@
-//! The file system of a machine: this machine's or another, with memory wherever something is written.
+//! The file system of a machine: that of this host or another one, with tmpfs over writable folders.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,12 +11,12 @@ use nix::unistd::{chdir, pivot_root};
 /// Folders that daemons write to.
 const WRITTEN: [&str; 7] = ["run", "tmp", "var/tmp", "var/log", "var/lib/frr", "etc/frr", "usr/local/etc"];
 
-/// Where the agent is in every machine.
+/// Path of the agent in every machine.
 pub(crate) const AGENT: &str = "/run/lab/ichor-agent";
 
-/// Makes the file system of the machine that the process is the first of.
+/// Mounts the file system of a machine; called by its init process.
 pub(crate) fn make(root: Option<&Path>, agent: &Path) -> io::Result<()> {
-    // Kept open: what is mounted next may lie over its path.
+    // Opened now, because the next mounts may hide its path.
     let agent = File::open(agent)?;
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
     let base = root.unwrap_or(Path::new("/"));

@@ -1,4 +1,4 @@
-//! What is to be seen of a lab: the kernels' routes, the daemons' sessions, and packets.
+//! Observes a lab: kernel routes, sessions of daemons, and probe packets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,30 +9,30 @@ use std::thread;
 
 use ichor_core::lab::kernel::{self, IpRouteError};
 use ichor_core::lab::outage::EchoSample;
-use ichor_core::lab::scene::{LabMachine, MachineRole};
 use ichor_core::lab::state::{FabricState, PathCount, Reachability};
+use ichor_core::lab::topology::{LabMachine, MachineRole};
 use ichor_system::program::ProgramRun;
 use ipnet::IpNet;
 
 use super::probe::Probe;
 use super::{Lab, PATIENCE, established, switch};
 
-/// So many machines are asked at once.
+/// Number of machines queried in parallel.
 const THREADS: usize = 4;
 
-/// What could not be seen.
+/// Errors of observing a fabric.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FabricObserveError {
-    #[error("cannot ask {machine} for its routes")]
+    #[error("cannot query the routes of {machine}")]
     Ask { machine: String, source: io::Error },
-    #[error("cannot understand {machine}")]
+    #[error("cannot parse the routes of {machine}")]
     Understand { machine: String, source: IpRouteError },
 }
 
 type MachineRoutes = BTreeMap<IpNet, PathCount>;
 
-/// Everything there is to see now. Who is taken away cannot be seen, and is taken from `expected`; so is what a machine has
-/// itself, to which its kernel takes no other way. Packets count that were sent since a moment.
+/// Observes the current state. The state of failed machines is copied from `expected`, and so are a machine's own
+/// prefixes, for which its kernel uses no other route. Packets sent since `since` count.
 pub(crate) fn observe(
     lab: &Lab,
     probe: &Probe,
@@ -41,24 +41,24 @@ pub(crate) fn observe(
 ) -> Result<FabricState, FabricObserveError> {
     let up = established::established_sessions(lab);
     let mut routes = all_routes(lab, &expected.gone)?;
-    for machine in &lab.scene().machines {
-        let (Some(meant), Some(seen)) = (expected.routes.get(&machine.name), routes.get_mut(&machine.name))
+    for machine in &lab.topology().machines {
+        let (Some(want), Some(seen)) = (expected.routes.get(&machine.name), routes.get_mut(&machine.name))
         else {
             continue;
         };
         let has = |net: &IpNet| machine.addresses.iter().any(|(_, own)| IpNet::from(own.addr()) == *net);
-        let own = meant.iter().filter(|(net, paths)| **paths == PathCount::Own || has(net));
+        let own = want.iter().filter(|(net, paths)| **paths == PathCount::Own || has(net));
         seen.extend(own.map(|(net, paths)| (*net, *paths)));
     }
     Ok(FabricState {
         gone: expected.gone.clone(),
         routes,
-        sessions: (0..lab.scene().sessions.len()).map(|nth| up.contains(&nth)).collect(),
+        sessions: (0..lab.topology().sessions.len()).map(|nth| up.contains(&nth)).collect(),
         flows: flow_states(probe, expected.flows.len(), since),
     })
 }
 
-/// Of every flow whether packets that were sent since a moment came back.
+/// Reachability of every flow, from the packets sent since `since`.
 pub(crate) fn flow_states(probe: &Probe, count: usize, since: u64) -> Vec<Reachability> {
     (0..count).map(|nth| reach(&probe.since(nth, since))).collect()
 }
@@ -71,13 +71,13 @@ fn reach(samples: &[EchoSample]) -> Reachability {
     }
 }
 
-/// The routes of every router and node that is there.
+/// Routes of all running routers and nodes.
 fn all_routes(
     lab: &Lab,
     gone: &BTreeSet<String>,
 ) -> Result<BTreeMap<String, MachineRoutes>, FabricObserveError> {
     let machines: Vec<(usize, &LabMachine)> = lab
-        .scene()
+        .topology()
         .machines
         .iter()
         .enumerate()
@@ -91,7 +91,7 @@ fn all_routes(
         for _ in 0..THREADS {
             threads.spawn(|| {
                 while let Some((nth, machine)) = machines.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let read = machine_routes(machine, lab.record.machines[*nth]);
+                    let read = machine_routes(machine, lab.record.machine_pids[*nth]);
                     let read = read.map(|routes| (machine.name.clone(), routes));
                     found.lock().unwrap_or_else(PoisonError::into_inner).push(read);
                 }
@@ -101,7 +101,7 @@ fn all_routes(
     found.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
 }
 
-/// What the routing daemon of a machine has put into the kernel.
+/// Kernel routes installed by the routing daemon of a machine.
 fn machine_routes(machine: &LabMachine, pid: i32) -> Result<MachineRoutes, FabricObserveError> {
     let vrf = match &machine.part {
         MachineRole::Router { vrf, .. } => vrf.as_deref(),
@@ -109,19 +109,19 @@ fn machine_routes(machine: &LabMachine, pid: i32) -> Result<MachineRoutes, Fabri
     };
     let mut routes = MachineRoutes::new();
     for v6 in [false, true] {
-        let ask = |source| FabricObserveError::Ask { machine: machine.name.clone(), source };
+        let failed = |source| FabricObserveError::Ask { machine: machine.name.clone(), source };
         let mut command = switch::enter_netns(pid);
         command.args(["ip", if v6 { "-6" } else { "-4" }, "-json", "route", "show"]);
         match vrf {
             Some(vrf) => command.args(["vrf", vrf]),
             None => command.args(["table", "main"]),
         };
-        let output = ProgramRun::new(command, PATIENCE).run().map_err(|error| ask(error.into()))?;
+        let output = ProgramRun::new(command, PATIENCE).run().map_err(|error| failed(error.into()))?;
         if !output.status.success() {
-            let said = output.stderr_text().trim().to_owned();
-            return Err(ask(io::Error::other(said)));
+            let message = output.stderr_text().trim().to_owned();
+            return Err(failed(io::Error::other(message)));
         }
-        let answers = kernel::routes(&output.stdout_text(), v6);
+        let answers = kernel::parse_routes(&output.stdout_text(), v6);
         routes.extend(
             answers
                 .map_err(|source| FabricObserveError::Understand { machine: machine.name.clone(), source })?,
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_come_back_all_or_some_or_none() {
+    fn reachability_is_all_some_or_none() {
         let of = |answers: &[bool]| {
             let samples: Vec<EchoSample> =
                 answers.iter().map(|answered| EchoSample { at: 0, answered: *answered }).collect();

@@ -1,7 +1,7 @@
-//! Packets that ask again and again whether an address answers, from inside other networks.
+//! Continuous ICMP echo probes from several network namespaces.
 //!
-//! One thread works in each network namespace: it enters it, sends echo requests by raw sockets, one for each address it sends from,
-//! and writes down which of them were answered. Everything is measured from one common moment.
+//! One thread per namespace sends echo requests on raw sockets, one socket per source address, and records which of them
+//! were answered. All times are relative to one start.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -20,58 +20,58 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// How much is sent, and how long is waited for it.
+/// Rate and timeout of probes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProbeLoad {
-    /// Packets a second of all streams together, at most.
+    /// Maximum packets per second of all streams together.
     rate: u64,
-    /// An answer that takes longer counts as lost.
+    /// Timeout after which a packet counts as lost.
     timeout: Duration,
 }
 
 impl ProbeLoad {
-    /// What a processor carries beside the fabric.
+    /// The load for a real processor.
     pub(crate) const REAL: Self = Self { rate: 4000, timeout: Duration::from_secs(1) };
-    /// The same for one that is emulated: more would leave the daemons no time for each other.
+    /// The load for an emulated processor; a higher one would starve the daemons.
     pub(crate) const EMULATED: Self = Self { rate: 100, timeout: Duration::from_secs(5) };
 }
 
-/// Milliseconds between two packets of a stream, at least.
+/// Shortest interval between packets of a stream, in milliseconds.
 const MIN_INTERVAL: u64 = 10;
 
-/// Packets that are sent one after the other.
+/// A sequence of probe packets.
 #[derive(Clone, Debug)]
 pub(crate) struct ProbeStream {
-    /// The process in whose network they are sent.
+    /// Process in whose network namespace the packets are sent.
     pub pid: i32,
-    /// From which address.
+    /// Source address.
     pub source: IpAddr,
-    /// To which.
+    /// Destination address.
     pub to: IpAddr,
-    /// Whether outages are measured on it; else it only says what is reached.
+    /// Whether outages are measured; otherwise only reachability.
     pub frequent: bool,
 }
 
-/// Somebody who sends could not.
+/// Errors of starting probes.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProbeStartError {
-    #[error("cannot enter the network of process {pid}")]
+    #[error("cannot enter the network namespace of process {pid}")]
     Enter { pid: i32, source: io::Error },
     #[error("cannot send from {address}")]
     Open { address: IpAddr, source: io::Error },
 }
 
-/// Milliseconds between two packets of a stream.
+/// Intervals between packets of a stream, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProbeIntervals {
-    /// Of those that send often.
+    /// Interval of frequent streams.
     pub frequent: u64,
-    /// Of the others.
+    /// Interval of the other streams.
     pub rare: u64,
 }
 
 impl ProbeIntervals {
-    /// The pace of so many streams of each kind. Those that send seldom share a quarter of all packets.
+    /// Intervals for these numbers of streams. Rare streams share a quarter of all packets.
     fn for_streams(frequent: usize, rare: usize, ProbeLoad { rate, .. }: ProbeLoad) -> Self {
         let share = |streams: usize, rate: u64| (streams as u64 * 1000).div_ceil(rate).max(MIN_INTERVAL);
         match rare {
@@ -85,33 +85,33 @@ impl ProbeIntervals {
     }
 }
 
-/// What became of the packets of a stream, as far as it is remembered.
+/// The recorded results of a stream.
 #[derive(Clone, Debug, Default)]
 struct SampleLog {
-    /// How many were forgotten.
+    /// Number of discarded results.
     forgotten: usize,
     samples: VecDeque<EchoSample>,
 }
 
-/// By stream of a thread.
+/// Logs by stream of a thread.
 type SharedLogs = Arc<Mutex<Vec<SampleLog>>>;
 
-/// Streams that run until this is dropped.
+/// Running probes, stopped on drop.
 #[derive(Debug)]
 pub(crate) struct Probe {
     start: Instant,
-    /// How often packets are sent.
+    /// Packet intervals.
     pub intervals: ProbeIntervals,
     timeout: Duration,
     over: Arc<AtomicBool>,
     workers: Vec<JoinHandle<()>>,
-    /// By stream: which worker has it, and which of that worker's it is.
-    places: Vec<(usize, usize)>,
+    /// By stream: the index of its worker, and its index in that worker.
+    positions: Vec<(usize, usize)>,
     logs: Vec<SharedLogs>,
 }
 
 impl Probe {
-    /// Begins to send.
+    /// Starts all streams.
     pub(crate) fn start(streams: &[ProbeStream], load: ProbeLoad) -> Result<Self, ProbeStartError> {
         let start = Instant::now();
         let frequent = streams.iter().filter(|stream| stream.frequent).count();
@@ -121,13 +121,13 @@ impl Probe {
         for (nth, stream) in streams.iter().enumerate() {
             by_pid.entry(stream.pid).or_default().push(nth);
         }
-        let mut places = vec![(0, 0); streams.len()];
+        let mut positions = vec![(0, 0); streams.len()];
         let (workers, timeout) = (Vec::new(), load.timeout);
         let mut probe =
-            Self { start, intervals, timeout, over, workers, places: Vec::new(), logs: Vec::new() };
+            Self { start, intervals, timeout, over, workers, positions: Vec::new(), logs: Vec::new() };
         for (worker, (pid, members)) in by_pid.into_iter().enumerate() {
             for (nth, member) in members.iter().enumerate() {
-                places[*member] = (worker, nth);
+                positions[*member] = (worker, nth);
             }
             let own: Vec<ProbeStream> = members.iter().map(|nth| streams[*nth].clone()).collect();
             let log = Arc::new(Mutex::new(vec![SampleLog::default(); own.len()]));
@@ -136,26 +136,26 @@ impl Probe {
             probe.workers.push(entered);
             probe.logs.push(log);
         }
-        probe.places = places;
+        probe.positions = positions;
         Ok(probe)
     }
 
-    /// Milliseconds since the beginning.
+    /// Milliseconds since the start.
     pub(crate) fn now(&self) -> u64 {
         millis(self.start.elapsed())
     }
 
-    /// Of a stream, everything that was sent since a moment and whose answer is due.
+    /// Results of a stream for packets sent since `since` whose timeout has passed.
     pub(crate) fn since(&self, stream: usize, since: u64) -> Vec<EchoSample> {
         let due = self.now().saturating_sub(millis(self.timeout));
-        let (worker, nth) = self.places[stream];
+        let (worker, nth) = self.positions[stream];
         let log = lock_log(&self.logs[worker]);
         let samples = &log[nth].samples;
         let sent = samples.range(samples.partition_point(|sample| sample.at < since)..).copied();
         sent.take_while(|sample| sample.at <= due || sample.answered).collect()
     }
 
-    /// Forgets everything that was sent before a moment.
+    /// Discards the results of packets sent before `before`.
     pub(crate) fn forget(&self, before: u64) {
         for logs in &self.logs {
             for log in lock_log(logs).iter_mut() {
@@ -166,12 +166,12 @@ impl Probe {
         }
     }
 
-    /// Whether nobody sends any more although this was not asked for.
+    /// Whether a worker stopped unexpectedly.
     pub(crate) fn is_broken(&self) -> bool {
         self.workers.iter().any(JoinHandle::is_finished)
     }
 
-    /// How long it takes until what happens now is seen in [`since`](Self::since).
+    /// Delay until a change is visible in [`since`](Self::since).
     pub(crate) fn delay(&self) -> Duration {
         self.timeout + Duration::from_millis(2 * self.intervals.frequent.max(self.intervals.rare))
     }
@@ -181,7 +181,7 @@ impl Drop for Probe {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         for worker in self.workers.drain(..) {
-            // Who panicked has said so.
+            // A panic was printed by its thread.
             let _ = worker.join();
         }
     }
@@ -195,34 +195,34 @@ fn lock_log<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a thread in the network of a process, and waits until it is there.
+/// Starts a thread in the network namespace of a process, and waits until it has entered it.
 fn enter_netns(
     pid: i32,
     streams: Vec<ProbeStream>,
     config: SenderConfig,
     over: Arc<AtomicBool>,
 ) -> Result<JoinHandle<()>, ProbeStartError> {
-    let (said, heard) = std::sync::mpsc::channel();
+    let (ready_tx, ready_rx) = std::sync::mpsc::channel();
     let worker = thread::spawn(move || {
         let opened = EchoSender::open(pid, streams, config);
         match opened {
-            Err(error) => drop(said.send(Err(error))),
+            Err(error) => drop(ready_tx.send(Err(error))),
             Ok(mut sender) => {
-                let _ = said.send(Ok(()));
+                let _ = ready_tx.send(Ok(()));
                 while !over.load(Ordering::Relaxed) {
                     sender.send_due();
                 }
             }
         }
     });
-    match heard.recv() {
+    match ready_rx.recv() {
         Ok(Ok(())) => Ok(worker),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(ProbeStartError::Enter { pid, source: io::Error::other("its thread ended") }),
+        Err(_) => Err(ProbeStartError::Enter { pid, source: io::Error::other("the thread ended") }),
     }
 }
 
-/// When a thread sends, and where it writes down what became of it.
+/// Schedule of a thread, and its result logs.
 struct SenderConfig {
     start: Instant,
     intervals: ProbeIntervals,
@@ -230,13 +230,13 @@ struct SenderConfig {
     log: SharedLogs,
 }
 
-/// What a thread sends.
+/// Sends and receives echo packets in one thread.
 struct EchoSender {
     sockets: Vec<Socket>,
-    /// By stream: its socket, and when it sends next, in milliseconds.
+    /// By stream: its socket, and the time of its next packet in milliseconds.
     streams: Vec<(usize, ProbeStream, u64)>,
     config: SenderConfig,
-    /// What tells our packets from those of others in the same network.
+    /// ICMP identifier, which distinguishes our packets from those of other programs.
     token: u16,
 }
 
@@ -261,7 +261,7 @@ impl EchoSender {
                     sender.sockets.len() - 1
                 }
             };
-            // Spread over the interval, so that packets do not come in bursts.
+            // Spread over the interval to avoid bursts.
             let first = sender.now() + nth * intervals.interval(&stream) / count;
             sender.streams.push((socket, stream, first));
         }
@@ -272,7 +272,7 @@ impl EchoSender {
         millis(self.config.start.elapsed())
     }
 
-    /// Sends what is due, and hears what comes until more is.
+    /// Sends due packets, and receives replies until the next is due.
     fn send_due(&mut self) {
         let now = self.now();
         let mut log = lock_log(&self.config.log);
@@ -282,8 +282,8 @@ impl EchoSender {
             }
             let SampleLog { forgotten, samples } = &mut log[nth];
             let sequence = *forgotten + samples.len();
-            let packet = echo::request(stream.to.is_ipv6(), self.token, nth, sequence);
-            // No route is an answer too: the packet is lost.
+            let packet = echo::build_request(stream.to.is_ipv6(), self.token, nth, sequence);
+            // Without a route the packet is lost, which is a valid result.
             let _ = self.sockets[*socket].send_to(&packet, &SocketAddr::new(stream.to, 0).into());
             samples.push_back(EchoSample { at: now, answered: false });
             *next = (*next + self.config.intervals.interval(stream)).max(now);
@@ -307,7 +307,7 @@ impl EchoSender {
         for (mut socket, _) in self.sockets.iter().zip(ready).filter(|(_, ready)| *ready) {
             while let Ok(length) = socket.read(&mut buffer) {
                 let v6 = socket.domain().is_ok_and(|domain| domain == Domain::IPV6);
-                let Some((stream, sequence)) = echo::reply(v6, self.token, &buffer[..length]) else {
+                let Some((stream, sequence)) = echo::parse_reply(v6, self.token, &buffer[..length]) else {
                     continue;
                 };
                 let sample = log
@@ -321,7 +321,7 @@ impl EchoSender {
     }
 }
 
-/// A raw socket that sends from an address.
+/// Opens a raw socket bound to a source address.
 fn open(address: IpAddr) -> io::Result<Socket> {
     let (domain, protocol) = match address {
         IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4),
@@ -339,7 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_streams_send_often_and_many_no_more_than_the_rate_together() {
+    fn streams_together_never_exceed_the_rate() {
         let frequent = |streams| ProbeIntervals::for_streams(streams, 0, ProbeLoad::REAL).frequent;
         assert_eq!((frequent(1), frequent(40), frequent(41), frequent(4000)), (10, 10, 11, 1000));
         assert_eq!(
@@ -354,11 +354,11 @@ mod tests {
 mod lab {
     use std::process::{Child, Command};
 
-    use ichor_core::lab::outage::{gaps, longest_since};
+    use ichor_core::lab::outage::{longest_since, loss_intervals};
 
     use super::*;
 
-    /// A network of its own, until this is dropped.
+    /// A network namespace, removed on drop.
     struct TestNetns(Child);
 
     impl TestNetns {
@@ -397,7 +397,7 @@ mod lab {
     }
 
     #[test]
-    fn a_cable_that_is_cut_for_a_known_time_is_measured() {
+    fn the_outage_of_a_cut_cable_is_measured() {
         let (one, other) = (TestNetns::new(), TestNetns::new());
         one.run(&format!("ip link add near type veth peer name far netns {}", other.pid()));
         one.run("ip link set lo up; ip address add 192.0.2.1/24 dev near; ip -6 address add fd00::1/64 dev near nodad; ip link set near up");
@@ -429,19 +429,19 @@ mod lab {
             let (least, most) = (healed - cut - 30, healed - cut + 300);
             let seen = longest(&probe, stream, before);
             assert!((least..=most).contains(&seen), "{seen} is not {least} to {most}");
-            assert_eq!(gaps(&probe.since(stream, healed + 250)), []);
+            assert_eq!(loss_intervals(&probe.since(stream, healed + 250)), []);
         }
         let lost = probe.since(2, before);
         assert!(lost.len() > 50 && lost.iter().all(|sample| !sample.answered));
         probe.forget(healed + 250);
         assert!(probe.since(0, 0).iter().all(|sample| sample.at >= healed + 250 && sample.answered));
         thread::sleep(probe.delay());
-        assert_eq!(gaps(&probe.since(0, healed + 250)), []);
+        assert_eq!(loss_intervals(&probe.since(0, healed + 250)), []);
         assert!(!probe.is_broken());
     }
 
     #[test]
-    fn who_cannot_send_says_why() {
+    fn a_probe_that_cannot_start_reports_the_reason() {
         let network = TestNetns::new();
 
         let address: IpAddr = "fd00::1".parse().unwrap();
@@ -450,6 +450,6 @@ mod lab {
         let error = Probe::start(&[stream(network.pid())], ProbeLoad::REAL).unwrap_err();
         assert_eq!(error.to_string(), "cannot send from fd00::1");
         let error = Probe::start(&[stream(i32::MAX)], ProbeLoad::REAL).unwrap_err();
-        assert_eq!(error.to_string(), "cannot enter the network of process 2147483647");
+        assert_eq!(error.to_string(), "cannot enter the network namespace of process 2147483647");
     }
 }

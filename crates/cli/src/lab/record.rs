@@ -1,4 +1,4 @@
-//! What is written down of a lab: what was built, and the first process of each machine.
+//! The record of a lab: its topology, and the init process of each machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,58 +12,53 @@ use serde::{Deserialize, Serialize};
 use super::guest::GuestSettings;
 use super::registry::{LabDir, LabError};
 
-/// The version of the file's format: a new one, with another major number, when a key changes that commands on a running lab need.
+/// Format version. A new major version if a key changes that commands on a running lab need.
 const VERSION: Version = Version::new(2, 0);
 
-/// `lab.json`, which may hold passwords of sessions.
+/// Contents of `lab.json`, which may contain passwords of sessions.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct LabRecord {
-    /// What is built.
-    #[serde(rename = "topology")]
-    pub scene: LabTopology,
-    /// The daemons and the kernel it is built of.
-    #[serde(rename = "host")]
-    pub here: HostCapabilities,
-    /// The file system of its machines; this machine's own when there is none.
+    /// The topology.
+    pub topology: LabTopology,
+    /// Versions of the daemons, and features of the kernel.
+    pub host: HostCapabilities,
+    /// Root file system of the machines; that of this host if none.
     #[serde(rename = "root_filesystem")]
     pub root: Option<PathBuf>,
-    /// The agent of its nodes.
+    /// Path of the nodes' agent.
     #[serde(rename = "agent_program")]
     pub agent: PathBuf,
-    /// What its nodes boot, where they are virtual machines.
+    /// Settings of nodes that are VMs.
     #[serde(rename = "guest_image")]
     pub guests: Option<GuestSettings>,
-    /// The cluster file, as it was named from the root of the file system.
+    /// Absolute path of the cluster file.
     #[serde(rename = "cluster_file")]
     pub file: PathBuf,
-    /// SHA-256 of the cluster file and of those it includes.
+    /// SHA-256 of the cluster file and its includes.
     #[serde(rename = "source_sha256")]
     pub sources: BTreeMap<String, String>,
-    /// Whether the kernel, or a node's processor, is emulated, so that times mean nothing.
+    /// Whether the processor is emulated, so that measured times mean nothing.
     pub emulated: bool,
-    /// First process of the network in which the cables are; 0 before it is there.
-    #[serde(rename = "switch_pid")]
-    pub hub: i32,
-    /// First process of each machine, in the scene's order.
-    #[serde(rename = "machine_pids")]
-    pub machines: Vec<i32>,
-    /// Milliseconds from the start to the last session that came up; none before.
-    #[serde(rename = "convergence_ms")]
-    pub took: Option<u64>,
+    /// Init process of the switch namespace; 0 until it runs.
+    pub switch_pid: i32,
+    /// Init process of each machine, in the order of the topology.
+    pub machine_pids: Vec<i32>,
+    /// Milliseconds from the start until the last session was established; none until then.
+    pub convergence_ms: Option<u64>,
 }
 
 impl LabRecord {
-    /// Reads what was written.
-    pub(crate) fn read(place: &LabDir) -> Result<Self, LabError> {
-        let path = place.record();
+    /// Reads the record of a lab.
+    pub(crate) fn read(dir: &LabDir) -> Result<Self, LabError> {
+        let path = dir.record();
         let text = fs::read_to_string(&path).map_err(|source| LabError::Io { path: path.clone(), source })?;
         let record = Document::parse(&text, VERSION).and_then(|document| Ok(document.read()?.0));
         record.map_err(|error| LabError::Record { path, error })
     }
 
-    /// Writes it in one step, for its owner alone.
-    pub(crate) fn write(&self, place: &LabDir) -> Result<(), LabError> {
-        let path = place.record();
+    /// Writes the record atomically, readable by the owner only.
+    pub(crate) fn write(&self, dir: &LabDir) -> Result<(), LabError> {
+        let path = dir.record();
         let text = serde_json::to_vec(&Versioned::new(VERSION, self));
         let text = text.map_err(|error| LabError::Io { path: path.clone(), source: error.into() })?;
         file::replace(&path, 0o600, &text)

@@ -1,4 +1,4 @@
-//! Where labs are known by their names: a folder each, and a lock that is held as long as the lab lives.
+//! The labs of this user: a folder per lab, with a lock that is held while the lab runs.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -13,55 +13,53 @@ use ichor_values::nearest;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 
-/// How long a lab may take to end.
+/// Time limit for ending a lab.
 const END_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Something about a lab that is not as asked.
+/// Errors of finding and ending labs.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabError {
-    #[error("`{0}` is no name for a lab: letters, digits, `-`, `_` and `.`, at most 64 of them")]
+    #[error("`{0}` is not a lab name; want at most 64 letters, digits, `-`, `_` and `.`")]
     Name(String),
-    #[error("there is no lab `{name}`; {}`ichor lab ls` lists what runs, and `ichor lab up` brings one up", .near.as_ref().map_or_else(String::new, |near| format!("did you mean `{near}`? ")))]
+    #[error("no lab `{name}`; {}list labs with `ichor lab ls`, or start one with `ichor lab up`", .near.as_ref().map_or_else(String::new, |near| format!("did you mean `{near}`? ")))]
     None { name: String, near: Option<String> },
-    #[error("no lab runs here; `ichor lab up` brings one up")]
+    #[error("no lab is running; start one with `ichor lab up`")]
     NoneAtAll,
-    #[error("more than one lab runs here: {}; say which with `--lab`", .0.join(", "))]
+    #[error("several labs are running: {}; choose one with `--lab`", .0.join(", "))]
     Several(Vec<String>),
     #[error(
-        "a lab `{0}` runs already, and it is not what the file says now; end it with `ichor lab down {0}`, or give `--replace`"
+        "lab `{0}` is running and differs from the cluster file; end it with `ichor lab down {0}`, or use `--replace`"
     )]
     AlreadyRuns(String),
-    #[error(
-        "a lab `{0}` is there already, and not up so far; wait for it, end it with `ichor lab down {0}`, or give `--replace`"
-    )]
+    #[error("lab `{0}` is still starting; wait for it, end it with `ichor lab down {0}`, or use `--replace`")]
     Starting(String),
-    #[error("nothing in this lab is called `{name}`{}", .near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    #[error("unknown name `{name}` in this lab{}", .near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     Unknown { name: String, near: Option<String> },
-    #[error("there is no folder for labs: XDG_RUNTIME_DIR is not set")]
-    Nowhere,
-    #[error("the lab `{0}` does not end: its first process is {1}")]
+    #[error("no folder for labs: XDG_RUNTIME_DIR is not set")]
+    NoRuntimeDir,
+    #[error("lab `{0}` did not end: its init process {1} still runs")]
     DoesNotEnd(String, i32),
     #[error("{}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error(
-        "cannot read {}: {error}; another release of ichor brought this lab up: use that release, or end the lab with `ichor lab down`",
+        "cannot read {}: {error}; use the ichor release that started this lab, or end the lab with `ichor lab down`",
         path.display()
     )]
     Record { path: PathBuf, error: FormatError },
 }
 
-/// The folder of a lab, which may not be there.
+/// The folder of a lab, which may not exist.
 #[derive(Clone, Debug)]
 pub(crate) struct LabDir(PathBuf);
 
-/// A place that nobody else can have: the lock is held.
+/// The folder of a lab with its lock held.
 pub(crate) struct LockedLabDir {
-    pub place: LabDir,
+    pub dir: LabDir,
     pub lock: LockFile,
 }
 
 impl LabDir {
-    /// The place of a lab of this name.
+    /// The folder of the lab of this name.
     pub(crate) fn named(name: &str) -> Result<Self, LabError> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         if !(1..=64).contains(&name.len()) || !name.bytes().all(plain) || name.starts_with('.') {
@@ -70,66 +68,66 @@ impl LabDir {
         Ok(Self(labs_folder()?.join(name)))
     }
 
-    /// The place of a folder.
+    /// A lab folder by its path.
     pub(crate) fn from_path(folder: PathBuf) -> Self {
         Self(folder)
     }
 
-    /// Every place there is, whether its lab lives or not.
+    /// All lab folders, whether their labs run or not.
     pub(crate) fn all() -> Result<Vec<Self>, LabError> {
         let root = labs_folder()?;
         let entries = match fs::read_dir(&root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(|source| LabError::Io { path: root, source })?,
         };
-        let mut places: Vec<_> = entries.filter_map(|entry| Some(Self(entry.ok()?.path()))).collect();
-        places.sort_by(|one, other| one.0.cmp(&other.0));
-        Ok(places)
+        let mut dirs: Vec<_> = entries.filter_map(|entry| Some(Self(entry.ok()?.path()))).collect();
+        dirs.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(dirs)
     }
 
-    /// That this lab is not there, and which of those that are may have been meant.
+    /// The error for a missing lab, with a suggestion of a similar name.
     pub(crate) fn absent(&self) -> LabError {
         let all = Self::all().unwrap_or_default();
-        let others = all.iter().filter(|place| place.name() != self.name()).map(Self::name);
+        let others = all.iter().filter(|dir| dir.name() != self.name()).map(Self::name);
         LabError::None { name: self.name().to_owned(), near: nearest(self.name(), others).map(str::to_owned) }
     }
 
-    /// The only lab that lives.
+    /// The only running lab.
     pub(crate) fn only_running() -> Result<Self, LabError> {
         let mut alive: Vec<_> = Self::all()?.into_iter().filter(Self::is_alive).collect();
         match alive.len() {
             0 => Err(LabError::NoneAtAll),
             1 => Ok(alive.remove(0)),
-            _ => Err(LabError::Several(alive.iter().map(|place| place.name().to_owned()).collect())),
+            _ => Err(LabError::Several(alive.iter().map(|dir| dir.name().to_owned()).collect())),
         }
     }
 
-    /// The lab's name.
+    /// Name of the lab.
     pub(crate) fn name(&self) -> &str {
         self.0.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// The folder.
+    /// Path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The file that says what was built.
+    /// Path of the lab's record.
     pub(crate) fn record(&self) -> PathBuf {
         self.0.join("lab.json")
     }
 
-    /// Where a machine's daemons write what they say.
+    /// Log file of a machine's daemons.
     pub(crate) fn log(&self, machine: &str) -> PathBuf {
         self.0.join("log").join(format!("{machine}.log"))
     }
 
-    /// What a virtual machine reads, by the machine's number: a socket in it has a path that is not too long.
+    /// Folder of a VM by its index, which keeps the paths of sockets short.
     pub(crate) fn guest(&self, nth: usize) -> PathBuf {
         self.0.join("guests").join(nth.to_string())
     }
 
-    /// How the administrator reaches virtual machines with Talos.
+    /// The talosconfig for VMs.
     pub(crate) fn client(&self) -> PathBuf {
         self.0.join("talosconfig")
     }
@@ -138,12 +136,12 @@ impl LabDir {
         self.0.join("lock")
     }
 
-    /// Whether the lab lives: somebody holds the lock.
+    /// Whether the lab runs: its lock is held.
     pub(crate) fn is_alive(&self) -> bool {
         LockFile::is_held(&self.lock())
     }
 
-    /// Takes the place, with everything in it gone; none while its lab lives.
+    /// Locks the folder and clears it; none while its lab runs.
     pub(crate) fn acquire(self) -> Result<Option<LockedLabDir>, LabError> {
         let io_error = |source| LabError::Io { path: self.0.clone(), source };
         let mut lock = loop {
@@ -151,19 +149,19 @@ impl LabDir {
             match LockFile::try_take(&self.lock()) {
                 Ok(Some(lock)) => break lock,
                 Ok(None) => return Ok(None),
-                // Whoever ended the lab that was here has removed the folder since.
+                // The process that ended the previous lab has removed the folder in the meantime.
                 Err(error) if error.source.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(io_error(error.source)),
             }
         };
-        // Whoever ends this lab before its first process runs must not find the number of an earlier one: it may be anybody's now.
+        // The PID of the previous lab must not remain: it may belong to an unrelated process now.
         lock.write_holder(std::process::id()).map_err(io_error)?;
         self.clear().map_err(io_error)?;
         DirBuilder::new().mode(0o700).create(self.0.join("log")).map_err(io_error)?;
-        Ok(Some(LockedLabDir { place: self, lock }))
+        Ok(Some(LockedLabDir { dir: self, lock }))
     }
 
-    /// Removes what an earlier lab left.
+    /// Removes the files of an earlier lab.
     fn clear(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.0)? {
             let path = entry?.path();
@@ -176,7 +174,7 @@ impl LabDir {
         Ok(())
     }
 
-    /// Ends the lab and removes its folder; false where there was neither.
+    /// Ends the lab and removes its folder; false if neither existed.
     pub(crate) fn end(&self) -> Result<bool, LabError> {
         let io_error = |source| LabError::Io { path: self.0.clone(), source };
         let path = self.lock();
@@ -188,7 +186,7 @@ impl LabDir {
         let mut holder = None;
         while lock.is_none() || holder.is_some_and(is_running) {
             let pid = LockFile::holder(&path);
-            // Whoever takes the lock writes its number as the first thing it does.
+            // The holder of the lock writes its PID first.
             holder = pid.filter(|pid| *pid > 1);
             if let Some(pid) = holder {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
@@ -216,8 +214,8 @@ impl LabDir {
     }
 }
 
-/// Whether a process is there and not yet at its end. The first of a PID namespace comes to its end after all others: the lock
-/// is free before.
+/// Whether a process exists and is not a zombie. The init process of a PID namespace exits after all others, when the
+/// lock is already free.
 fn is_running(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
@@ -229,7 +227,7 @@ fn labs_folder() -> Result<PathBuf, LabError> {
     let run = if geteuid().is_root() {
         PathBuf::from("/run")
     } else {
-        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).ok_or(LabError::Nowhere)?
+        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).ok_or(LabError::NoRuntimeDir)?
     };
     Ok(run.join("ichor/lab"))
 }
@@ -239,16 +237,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_takes_a_place_is_the_one_to_be_ended_with_it() {
+    fn ending_a_lab_kills_the_holder_of_its_lock() {
         let folder = tempfile::tempdir().unwrap();
-        let place = LabDir::from_path(folder.path().join("rack"));
-        fs::create_dir(place.path()).unwrap();
-        fs::write(place.lock(), "123456\n").unwrap();
+        let dir = LabDir::from_path(folder.path().join("rack"));
+        fs::create_dir(dir.path()).unwrap();
+        fs::write(dir.lock(), "123456\n").unwrap();
 
-        let taken = place.clone().acquire().unwrap().unwrap();
+        let taken = dir.clone().acquire().unwrap().unwrap();
 
-        assert_eq!(fs::read_to_string(place.lock()).unwrap(), format!("{}\n", std::process::id()));
-        assert!(place.clone().acquire().unwrap().is_none());
+        assert_eq!(fs::read_to_string(dir.lock()).unwrap(), format!("{}\n", std::process::id()));
+        assert!(dir.clone().acquire().unwrap().is_none());
         drop(taken);
     }
 }

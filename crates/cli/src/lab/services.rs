@@ -1,4 +1,4 @@
-//! What runs in a machine: FRR on a router; the agent, the speaker and what stands for the API server on a node.
+//! Services of a machine: FRR on a router; the agent, the speaker and an API server stand-in on a node.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,28 +11,28 @@ use std::time::{Duration, Instant};
 
 use ichor_bgp::agent::frr;
 use ichor_core::lab::HostCapabilities;
-use ichor_core::lab::scene::{LabMachine, LabSpeaker, MachineRole};
+use ichor_core::lab::topology::{LabMachine, LabSpeaker, MachineRole};
 use ichor_values::Backend;
 
 use super::machine::PATH;
 use super::record::LabRecord;
 use super::{health, mounts};
 
-/// How long a daemon may take to be there; where all is emulated that is long.
+/// Time limit for starting a daemon; longer with emulation.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 const EMULATED_START_TIMEOUT: Duration = Duration::from_mins(15);
 
-/// The speaker's socket, on which it is told what to announce.
+/// API socket of the speaker.
 pub(crate) const SPEAKER: &str = "/run/lab/speaker.sock";
 
-/// What the speaker reads: it is known by that among a machine's processes.
+/// Configuration file of the speaker, which also identifies its process.
 pub(crate) const SPEAKER_CONF: &str = "/run/lab/gobgpd.toml";
 
-/// Starts everything. The process is the first of the machine.
+/// Starts all services; called by the init process of the machine.
 pub(crate) fn start(machine: &LabMachine, record: &LabRecord) -> io::Result<()> {
     let timeout = if record.emulated { EMULATED_START_TIMEOUT } else { START_TIMEOUT };
     match &machine.part {
-        MachineRole::Router { conf, daemons, .. } => start_frr(conf, daemons, &record.here, timeout),
+        MachineRole::Router { conf, daemons, .. } => start_frr(conf, daemons, &record.host, timeout),
         MachineRole::Node { backend, agent, health, speaker, .. } => {
             if let Some(url) = health {
                 health::serve_ok(url)?;
@@ -44,13 +44,13 @@ pub(crate) fn start(machine: &LabMachine, record: &LabRecord) -> io::Result<()> 
     }
 }
 
-fn start_frr(conf: &str, daemons: &str, here: &HostCapabilities, timeout: Duration) -> io::Result<()> {
+fn start_frr(conf: &str, daemons: &str, host: &HostCapabilities, timeout: Duration) -> io::Result<()> {
     let (user, group) = account("frr")?;
     fs::create_dir_all("/run/frr")?;
     chown("/run/frr", Some(user), Some(group))?;
     File::create("/etc/frr/vtysh.conf")?;
     fs::write("/etc/frr/frr.conf", conf)?;
-    let version = here.frr.as_ref().map_or((8, 4), |version| version.minor());
+    let version = host.frr.as_ref().map_or((8, 4), |version| version.minor());
     for run in frr::daemons(daemons, version).map_err(io::Error::other)? {
         let name = run.daemon.name();
         program(&format!("/usr/lib/frr/{name}")).args(run.options).spawn().map_err(with_name(name))?;
@@ -71,8 +71,8 @@ fn start_agent(backend: Backend, agent: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts the speaker when the agent has made the link to it, and tells it what to announce: what is refused comes first, so
-/// that it was refused when the rest is there.
+/// Starts the speaker once the agent has created the link to it, and adds its prefixes. Prefixes that must be rejected
+/// come first, so they have been rejected when the others arrive.
 fn start_speaker(speaker: &LabSpeaker, timeout: Duration) -> io::Result<()> {
     let own =
         |line: &str| line.strip_prefix("local-address = ").map(|text| text.trim_matches('"').to_owned());
@@ -89,14 +89,14 @@ fn start_speaker(speaker: &LabSpeaker, timeout: Duration) -> io::Result<()> {
     for net in speaker.refused.iter().chain(&speaker.announces) {
         let family = if net.addr().is_ipv4() { "ipv4" } else { "ipv6" };
         let net = net.to_string();
-        // gobgp gives up after a second, which is too short where all is emulated.
+        // gobgp times out after a second, which is too short with emulation.
         let add = ["--target", &api, "global", "rib", "add", "-a", family, &net];
         wait_for("gobgpd", timeout, || run_to_end(program("gobgp").args(add)).is_ok())?;
     }
     Ok(())
 }
 
-/// A program of the machine. What it says goes where the machine's first process says it.
+/// A program of the machine, whose output goes to the machine's log.
 fn program(name: &str) -> Command {
     let mut command = Command::new(name);
     command.env_clear().env("PATH", PATH).stdin(Stdio::null());
@@ -108,7 +108,7 @@ fn with_name(name: &str) -> impl Fn(io::Error) -> io::Error + '_ {
     move |error| io::Error::new(error.kind(), format!("{name}: {error}"))
 }
 
-/// Runs a program to its end.
+/// Runs a program and waits for it.
 fn run_to_end(command: &mut Command) -> io::Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let status = command.status().map_err(with_name(&name))?;
@@ -119,7 +119,7 @@ fn wait_for(what: &str, timeout: Duration, mut condition: impl FnMut() -> bool) 
     let start = Instant::now();
     while !condition() {
         if start.elapsed() > timeout {
-            return Err(io::Error::other(format!("{what} is not there after {} s", timeout.as_secs())));
+            return Err(io::Error::other(format!("{what} did not appear within {} s", timeout.as_secs())));
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -134,5 +134,7 @@ fn account(name: &str) -> io::Result<(u32, u32)> {
         let mut fields = rest.split(':').skip(1).map(str::parse);
         Some((fields.next()?.ok()?, fields.next()?.ok()?))
     });
-    numbers.ok_or_else(|| io::Error::other(format!("there is no user {name}: FRR's package makes it")))
+    numbers.ok_or_else(|| {
+        io::Error::other(format!("missing user {name}; install FRR's package, which creates it"))
+    })
 }

@@ -1,4 +1,4 @@
-//! Signals that ask this program to end, as something to look at instead of something that happens.
+//! Termination signals as a file descriptor to poll.
 
 use std::io;
 
@@ -7,11 +7,11 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::AsFd as _;
 
-/// Signals that have come since [`TerminationSignals::catch`].
+/// Signals received since [`TerminationSignals::catch`].
 pub(crate) struct TerminationSignals(SignalFd);
 
 impl TerminationSignals {
-    /// From here on such signals end nothing by themselves. Threads that are started later keep to that, other programs do not.
+    /// Blocks the signals, so that they no longer end the program. Later threads inherit that, child processes do not.
     pub(crate) fn catch() -> io::Result<Self> {
         let mut set = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
@@ -21,12 +21,12 @@ impl TerminationSignals {
         Ok(Self(SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
     }
 
-    /// Whether one came.
-    pub(crate) fn came(&self) -> io::Result<bool> {
+    /// Whether a signal was received.
+    pub(crate) fn received(&self) -> io::Result<bool> {
         Ok(self.0.read_signal()?.is_some())
     }
 
-    /// What poll(2) waits for.
+    /// The descriptor for poll(2).
     pub(crate) fn poll(&self) -> PollFd<'_> {
         PollFd::new(self.0.as_fd(), PollFlags::POLLIN)
     }

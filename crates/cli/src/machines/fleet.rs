@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use ichor_core::cluster::load::resolve_path;
 use ichor_core::cluster::section::Power;
-use ichor_core::machines::libvirt::wanted;
+use ichor_core::machines::libvirt::desired_domain::desired_domains;
 use ichor_core::machines::proxmox::DesiredVm;
 use ichor_core::plan::{Decided, NodePlan, Plan, ProxmoxPlan};
-use ichor_core::render::hypervisor::guest::VmDefinition;
 use ichor_core::render::hypervisor::medium;
+use ichor_core::render::hypervisor::vm_definition::VmDefinition;
 use ichor_talos::secrets::Hidden;
 use ichor_values::{FilePath, Fingerprint, Issue, Secret};
 
@@ -29,11 +29,11 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     /// Creates the providers of `plan`, whose cluster file is `from`. Only secret sources are queried.
-    pub(crate) fn of(from: &str, plan: &Plan) -> Result<Self, Vec<Issue>> {
+    pub(crate) fn from_plan(from: &str, plan: &Plan) -> Result<Self, Vec<Issue>> {
         let (mut fleet, mut found) = (Self::default(), Vec::new());
         let mut guests = Vec::new();
         for node in &plan.nodes {
-            match VmDefinition::of(plan, node) {
+            match VmDefinition::from_node(plan, node) {
                 Ok(guest) => guests.extend(guest),
                 Err(error) => {
                     found.push(
@@ -54,7 +54,7 @@ impl Fleet {
             let provider: Result<Arc<dyn MachineProvider>, _> = if let Some(proxmox) = &hypervisor.proxmox {
                 login(&keeper, proxmox, &guests)
             } else if let Some(libvirt) = &hypervisor.libvirt {
-                Ok(Arc::new(Libvirt::new(&libvirt.uri.value, wanted::all(libvirt, plan, &guests))))
+                Ok(Arc::new(Libvirt::new(&libvirt.uri.value, desired_domains(libvirt, plan, &guests))))
             } else {
                 continue;
             };
@@ -162,7 +162,7 @@ fn login(
         .and_then(|url| keeper.encrypted("url", url.as_str()));
     match (url, trust, login) {
         (Ok(url), Ok(trust), Ok(login)) => {
-            let wanted = guests.iter().map(|guest| DesiredVm::of(guest)).collect();
+            let wanted = guests.iter().map(|guest| DesiredVm::from_definition(guest)).collect();
             Ok(Arc::new(Proxmox::new(url, &trust, login, wanted)))
         }
         (url, trust, login) => Err([url.err(), trust.err(), login.err()].into_iter().flatten().collect()),
@@ -189,7 +189,7 @@ fn metal(
     if let Some(url) = power.redfish.get() {
         let url = keeper.encrypted("redfish", url.as_str());
         let trust = keeper.trust(power.fingerprint.get(), power.ca.get());
-        let media = medium::of_metal(cluster, node).map_err(|error| {
+        let media = medium::metal_media(cluster, node).map_err(|error| {
             Issue::error(node.name.as_str(), error.to_string()).with_help("see `ichor check`")
         });
         return match (url, trust, login, media) {

@@ -33,8 +33,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 enum IpmiError {
     #[error(transparent)]
     Tool(#[from] ToolError),
-    #[error("`{call}` printed {said:?}, which is neither on nor off")]
-    Odd { call: String, said: String },
+    #[error("`{call}` printed {output:?}, which is neither on nor off")]
+    Odd { call: String, output: String },
     #[error("still {0} after {secs} s", secs = STATE_TIMEOUT.as_secs())]
     Slow(&'static str),
 }
@@ -82,13 +82,13 @@ impl Ipmi {
     }
 
     fn is_on(&self) -> Result<bool, IpmiError> {
-        let said = self.chassis_power("status")?;
-        match said.trim().to_lowercase().rsplit(' ').next() {
+        let output = self.chassis_power("status")?;
+        match output.trim().to_lowercase().rsplit(' ').next() {
             Some("on") => Ok(true),
             Some("off") => Ok(false),
             _ => Err(IpmiError::Odd {
                 call: "ipmitool chassis power status".to_owned(),
-                said: said.trim().to_owned(),
+                output: output.trim().to_owned(),
             }),
         }
     }

@@ -24,7 +24,7 @@ impl MediaSource for MediaFolders {
             MediumSource::Url(url) => Ok(MediumContent::Url(url.clone())),
             MediumSource::Built(path) => file(medium, self.build.join(path), Some("`ichor build`")),
             MediumSource::Made(name) => file(medium, self.images.join(name), Some("`ichor image build`")),
-            MediumSource::There(name) => file(medium, resolve_path(&self.file, name).into(), None),
+            MediumSource::Existing(name) => file(medium, resolve_path(&self.file, name).into(), None),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Machine providers: create machines, attach boot media, switch power, delete machines.
 //!
-//! [`Fleet::of`] finds the provider of each node: a hypervisor, or the BMC of a physical machine. Providers block
+//! [`Fleet::from_plan`] finds the provider of each node: a hypervisor, or the BMC of a physical machine. Providers block
 //! and are `Sync`; nodes are identified by name. The decisions are in `core/machines/`.
 //!
 //! The order of calls is `check` (read-only), `create`, `attach`, `start`, and `eject` once Talos is installed. Each call is

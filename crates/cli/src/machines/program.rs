@@ -54,7 +54,7 @@ impl ExternalTool {
         command.env("LC_ALL", "C");
         let run = ProgramRun::new(command, timeout);
         let run = input.into_iter().fold(run, ProgramRun::input);
-        let output = run.run().and_then(ProgramOutput::succeeded).map_err(|error| match error {
+        let output = run.run().and_then(ProgramOutput::require_success).map_err(|error| match error {
             ProgramError::Missing { .. } => {
                 ToolError::Absent { program: self.name, install_hint: self.install_hint }
             }

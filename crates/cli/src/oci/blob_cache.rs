@@ -1,27 +1,27 @@
-//! A registry whose blobs are kept on this machine: each is fetched once.
+//! A local cache of registry blobs: each is fetched once.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use ichor_image::oci::{Descriptor, Failure, Source};
+use ichor_image::oci::{BlobSource, Descriptor, SourceError};
 use ichor_system::file::StagedFile;
 use ichor_talos::digest::hex;
 use sha2::{Digest as _, Sha256};
 
-/// A source, and the folder that its blobs are kept in.
+/// A source whose blobs are cached in a folder.
 pub(crate) struct CachedSource {
-    source: Box<dyn Source>,
+    source: Box<dyn BlobSource>,
     folder: PathBuf,
 }
 
 impl CachedSource {
-    pub(crate) fn new(source: Box<dyn Source>, folder: PathBuf) -> Self {
+    pub(crate) fn new(source: Box<dyn BlobSource>, folder: PathBuf) -> Self {
         Self { source, folder }
     }
 
-    /// Brings a blob into its place, where it is whole or not at all.
-    fn fetch(&mut self, descriptor: &Descriptor, path: &Path) -> Result<(), Failure> {
+    /// Fetches and verifies a blob, and writes it to the cache atomically.
+    fn fetch(&mut self, descriptor: &Descriptor, path: &Path) -> Result<(), SourceError> {
         let folder = path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         let mut staged = StagedFile::beside(path)?;
@@ -30,31 +30,31 @@ impl CachedSource {
         file.seek(SeekFrom::Start(0))?;
         let got = file_digest(file)?;
         if got != descriptor.digest.to_string() {
-            return Err(format!("its SHA-256 is {got}, and should be {}", descriptor.digest).into());
+            return Err(format!("the blob has SHA-256 {got}; want {}", descriptor.digest).into());
         }
         Ok(staged.place()?)
     }
 }
 
-impl Source for CachedSource {
-    /// Always asked for: a name may lead to another image today.
-    fn top(&mut self) -> Result<Vec<u8>, Failure> {
+impl BlobSource for CachedSource {
+    /// Never cached: a tag may refer to another image now.
+    fn top(&mut self) -> Result<Vec<u8>, SourceError> {
         self.source.top()
     }
 
-    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
+    fn blob(&mut self, descriptor: &Descriptor) -> Result<Box<dyn Read + '_>, SourceError> {
         let path = self.folder.join(descriptor.digest.path());
-        let is_there = File::open(&path)
+        let is_cached = File::open(&path)
             .and_then(|mut file| file_digest(&mut file))
             .is_ok_and(|sum| sum == descriptor.digest.to_string());
-        if !is_there {
+        if !is_cached {
             self.fetch(descriptor, &path)?;
         }
         Ok(Box::new(File::open(path)?))
     }
 }
 
-/// The digest of a file.
+/// SHA-256 digest of a file.
 fn file_digest(file: &mut impl Read) -> io::Result<String> {
     let mut sum = Sha256::new();
     io::copy(file, &mut sum)?;
@@ -65,22 +65,22 @@ fn file_digest(file: &mut impl Read) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    /// Gives a blob so many times.
+    /// A source that serves its blob a limited number of times.
     struct CountedSource(usize, &'static [u8]);
 
-    impl Source for CountedSource {
-        fn top(&mut self) -> Result<Vec<u8>, Failure> {
+    impl BlobSource for CountedSource {
+        fn top(&mut self) -> Result<Vec<u8>, SourceError> {
             Ok(Vec::new())
         }
 
-        fn blob(&mut self, _: &Descriptor) -> Result<Box<dyn Read + '_>, Failure> {
-            self.0 = self.0.checked_sub(1).ok_or("asked too often")?;
+        fn blob(&mut self, _: &Descriptor) -> Result<Box<dyn Read + '_>, SourceError> {
+            self.0 = self.0.checked_sub(1).ok_or("too many requests")?;
             Ok(Box::new(self.1))
         }
     }
 
     #[test]
-    fn a_blob_is_fetched_once_and_again_when_it_is_damaged() {
+    fn a_blob_is_fetched_once_and_again_when_the_cache_is_corrupt() {
         let folder = tempfile::tempdir().unwrap();
         let descriptor = Descriptor::of_blob("x", b"blob");
         let mut cached = CachedSource::new(Box::new(CountedSource(2, b"blob")), folder.path().to_owned());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_another_blob_is_not_kept() {
+    fn a_blob_with_another_digest_is_not_cached() {
         let folder = tempfile::tempdir().unwrap();
         let descriptor = Descriptor::of_blob("x", b"blob");
         let mut cached =

@@ -1,18 +1,18 @@
-//! What a registry asks for before it answers: RFC 9110, 11.6.1.
+//! Authentication challenges of registries (RFC 9110, section 11.6.1).
 
 use std::collections::BTreeMap;
 
-/// A challenge.
+/// An authentication challenge.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Challenge {
-    /// A name and a password.
+    /// Authenticate with user name and password.
     Basic,
-    /// A token, which somebody else gives out.
+    /// Authenticate with a token of the server at `realm`.
     Bearer { realm: String, service: Option<String>, scope: Option<String> },
 }
 
 impl Challenge {
-    /// Reads the header `www-authenticate`.
+    /// Parses a `www-authenticate` header.
     pub(super) fn parse(header: &str) -> Option<Self> {
         let (scheme, rest) = header.trim().split_once(' ').unwrap_or((header.trim(), ""));
         if scheme.eq_ignore_ascii_case("basic") {
@@ -30,19 +30,19 @@ impl Challenge {
     }
 }
 
-/// `name="value"`, parted by commas, which may also be in a value.
+/// Parses comma-separated `name="value"` pairs; quoted values may contain commas.
 fn parameters(text: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+    let mut pairs = BTreeMap::new();
     let mut rest = text;
     while let Some((name, after)) = rest.split_once('=') {
         let (value, next) = match after.strip_prefix('"') {
             Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
             None => after.split_once(',').unwrap_or((after, "")),
         };
-        found.insert(name.trim_matches([' ', ',']).to_lowercase(), value.trim().to_owned());
+        pairs.insert(name.trim_matches([' ', ',']).to_lowercase(), value.trim().to_owned());
         rest = next;
     }
-    found
+    pairs
 }
 
 #[cfg(test)]
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn challenges_are_read() {
+    fn basic_and_bearer_challenges_are_parsed() {
         let text = r#"Bearer realm="https://a/token",service="r.io",scope="repository:a/b:pull,push""#;
         let bearer = Challenge::Bearer {
             realm: "https://a/token".to_owned(),
@@ -59,8 +59,8 @@ mod tests {
         };
         assert_eq!(Challenge::parse(text), Some(bearer));
         assert_eq!(Challenge::parse("Basic realm=\"x\""), Some(Challenge::Basic));
-        for none in ["", "Digest realm=\"x\"", "Bearer", "Bearer service=x"] {
-            assert_eq!(Challenge::parse(none), None, "{none}");
+        for unsupported in ["", "Digest realm=\"x\"", "Bearer", "Bearer service=x"] {
+            assert_eq!(Challenge::parse(unsupported), None, "{unsupported}");
         }
     }
 }

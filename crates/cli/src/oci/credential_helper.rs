@@ -1,4 +1,4 @@
-//! Programs that keep passwords for registries: docker's and podman's `docker-credential-NAME`.
+//! Credential helpers of docker and podman: programs named `docker-credential-NAME` that store passwords for registries.
 
 use std::io;
 use std::process::Command;
@@ -7,41 +7,43 @@ use std::time::Duration;
 use ichor_system::program::{ProgramError, ProgramRun};
 use serde::Deserialize;
 
-/// How long one may take: it may ask a person to unlock what it keeps.
+/// Time limit, enough to unlock a key store by hand.
 const HELPER_TIMEOUT: Duration = Duration::from_mins(1);
-/// The longest answer that is read.
+/// Size limit of the output.
 const MAX_ANSWER: usize = 1 << 20;
-/// What one says that keeps nothing for a registry.
+/// Output of a helper without credentials for a registry.
 const NOT_FOUND: &str = "credentials not found";
 
-/// A helper does not say what it keeps. What it said is never shown: it may be the password.
+/// Errors of querying a credential helper. Its output is never shown: it may contain the password.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CredentialHelperError {
-    #[error("`{0}` is no name of a credential helper; want one such as `pass`, for docker-credential-pass")]
+    #[error(
+        "`{0}` is not the name of a credential helper; want a name such as `pass`, for docker-credential-pass"
+    )]
     Name(String),
     #[error(
-        "{program}, which keeps the password for {server}, is not installed; install it, or take it out of the file and log in \
-         again"
+        "{program}, the credential helper for {server}, is not installed; install it, or remove it from the file and \
+         log in again"
     )]
     NotInstalled { program: String, server: String },
-    #[error("cannot ask {program} for the password for {server}")]
+    #[error("cannot query {program} for the credentials of {server}")]
     Run { program: String, server: String, source: io::Error },
     #[error(
-        "{program} has not given the password for {server} within {} s; does it wait for somebody to unlock it?",
+        "{program} did not return the credentials of {server} within {} s; unlock its key store",
         timeout.as_secs()
     )]
     Timeout { program: String, server: String, timeout: Duration },
     #[error(
-        "{program} does not give the password for {server} ({status}); `echo {server} | {program} get` shows why"
+        "{program} cannot return the credentials of {server} ({status}); run `echo {server} | {program} get` to see why"
     )]
     Failed { program: String, server: String, status: String },
     #[error(
-        "{program} answers for {server} what is no name and password; `echo {server} | {program} get` shows it"
+        "{program} returned invalid credentials of {server}; run `echo {server} | {program} get` to see them"
     )]
     InvalidAnswer { program: String, server: String },
 }
 
-/// What a helper keeps for a server.
+/// Credentials of a server, from a helper.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct StoredCredentials {
@@ -49,13 +51,13 @@ pub(super) struct StoredCredentials {
     pub(super) secret: String,
 }
 
-/// A helper.
+/// A credential helper.
 pub(super) struct CredentialHelper {
     program: String,
 }
 
 impl CredentialHelper {
-    /// One by the name that a file has for it.
+    /// Creates a helper by its name in a configuration file.
     pub(super) fn named(name: &str) -> Result<Self, CredentialHelperError> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if name.is_empty() || !name.chars().all(is_plain) {
@@ -66,7 +68,7 @@ impl CredentialHelper {
         Ok(Self { program: format!("docker-credential-{name}") })
     }
 
-    /// What it keeps for a server; none where it keeps nothing.
+    /// Queries the credentials of a server; none if the helper has none.
     pub(super) fn get(&self, server: &str) -> Result<Option<StoredCredentials>, CredentialHelperError> {
         self.get_within(server, HELPER_TIMEOUT)
     }
@@ -88,7 +90,7 @@ impl CredentialHelper {
             Err(error) => Err(CredentialHelperError::Run { program, server, source: error.into() }),
             Ok(output) if output.status.success() => {
                 match serde_json::from_slice::<StoredCredentials>(&output.stdout) {
-                    Ok(kept) => Ok((!kept.secret.is_empty()).then_some(kept)),
+                    Ok(stored) => Ok((!stored.secret.is_empty()).then_some(stored)),
                     Err(_) => Err(CredentialHelperError::InvalidAnswer { program, server }),
                 }
             }
@@ -108,64 +110,64 @@ mod tests {
 
     use super::*;
 
-    /// What a program that is a shell script answers.
-    fn answers(script: &str) -> Result<Option<(String, String)>, String> {
+    /// Runs a helper that is a shell script.
+    fn query_script(script: &str) -> Result<Option<(String, String)>, String> {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("docker-credential-test");
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let helper = CredentialHelper { program: program.display().to_string() };
-        let kept = helper.get_within("ghcr.io", Duration::from_secs(2));
+        let stored = helper.get_within("ghcr.io", Duration::from_secs(2));
         let result =
-            kept.map_err(|error| error.to_string().replace(&helper.program, "docker-credential-test"));
-        Ok(result?.map(|kept| (kept.username, kept.secret)))
+            stored.map_err(|error| error.to_string().replace(&helper.program, "docker-credential-test"));
+        Ok(result?.map(|stored| (stored.username, stored.secret)))
     }
 
     #[test]
-    fn a_helper_is_asked_by_name_for_a_server() {
+    fn a_helper_receives_the_server_name_on_stdin() {
         let script = r#"read -r server; echo "{\"ServerURL\": \"$server\", \"Username\": \"$1\", \"Secret\": \"$server\"}""#;
 
-        assert_eq!(answers(script), Ok(Some(("get".to_owned(), "ghcr.io".to_owned()))));
+        assert_eq!(query_script(script), Ok(Some(("get".to_owned(), "ghcr.io".to_owned()))));
     }
 
     #[test]
-    fn one_that_keeps_nothing_is_no_error() {
-        assert_eq!(answers("echo credentials not found in native keychain; exit 1"), Ok(None));
-        assert_eq!(answers(r#"echo '{"Username": "", "Secret": ""}'"#), Ok(None));
+    fn missing_credentials_are_not_an_error() {
+        assert_eq!(query_script("echo credentials not found in native keychain; exit 1"), Ok(None));
+        assert_eq!(query_script(r#"echo '{"Username": "", "Secret": ""}'"#), Ok(None));
     }
 
     #[test]
-    fn errors_name_helper_server_and_remedy_and_show_nothing_that_was_said() {
-        let failed = answers(r#"echo '{"Username": "me", "Secret": "hunter2"}'; echo hunter2 >&2; exit 3"#);
-        let strange = answers("echo hunter2");
-        let absent = CredentialHelper::named("nobody-has-this").unwrap().get("ghcr.io").map(drop);
+    fn errors_name_helper_server_and_remedy_but_never_its_output() {
+        let failed =
+            query_script(r#"echo '{"Username": "me", "Secret": "hunter2"}'; echo hunter2 >&2; exit 3"#);
+        let invalid = query_script("echo hunter2");
+        let absent = CredentialHelper::named("missing").unwrap().get("ghcr.io").map(drop);
 
-        let why = "docker-credential-test does not give the password for ghcr.io (exit status: 3); \
-                   `echo ghcr.io | docker-credential-test get` shows why";
+        let why = "docker-credential-test cannot return the credentials of ghcr.io (exit status: 3); \
+                   run `echo ghcr.io | docker-credential-test get` to see why";
         assert_eq!(failed, Err(why.to_owned()));
-        let why = "docker-credential-test answers for ghcr.io what is no name and password; \
-                   `echo ghcr.io | docker-credential-test get` shows it";
-        assert_eq!(strange, Err(why.to_owned()));
+        let why = "docker-credential-test returned invalid credentials of ghcr.io; \
+                   run `echo ghcr.io | docker-credential-test get` to see them";
+        assert_eq!(invalid, Err(why.to_owned()));
         let why = absent.unwrap_err().to_string();
         assert!(
-            why.starts_with(
-                "docker-credential-nobody-has-this, which keeps the password for ghcr.io, is not"
-            )
+            why.starts_with("docker-credential-missing, the credential helper for ghcr.io, is not installed"),
+            "{why}"
         );
     }
 
     #[test]
-    fn one_that_hangs_is_ended() {
+    fn a_helper_that_hangs_is_killed() {
         let start = Instant::now();
 
-        let why = answers("exec sleep 60").unwrap_err();
+        let why = query_script("exec sleep 60").unwrap_err();
 
-        assert!(why.contains("has not given the password for ghcr.io within 2 s"), "{why}");
+        assert!(why.contains("did not return the credentials of ghcr.io within 2 s"), "{why}");
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
     }
 
     #[test]
-    fn a_name_is_no_path() {
+    fn a_helper_name_must_not_be_a_path() {
         for name in ["", "../x", "a b", "a;b"] {
             assert!(matches!(CredentialHelper::named(name), Err(CredentialHelperError::Name(_))), "{name}");
         }

@@ -1,5 +1,5 @@
-//! Names and passwords for registries, from where docker, podman and skopeo keep them, or from the helpers that they name. They are
-//! never shown.
+//! Credentials of registries, from the files of docker, podman and skopeo and from the credential helpers these files
+//! name. They are never shown.
 
 use std::env;
 use std::fs;
@@ -12,44 +12,44 @@ use serde_json::Value;
 
 use super::credential_helper::{CredentialHelper, CredentialHelperError};
 
-/// What a helper gives as the name when it keeps a token.
+/// User name that a helper returns with an identity token.
 const TOKEN: &str = "<token>";
 
-/// A file of passwords that cannot be used. Nothing of its text is shown: it is full of passwords.
+/// Errors of reading a credentials file. Messages contain no text of the file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CredentialsError {
-    #[error("{} is not JSON; `skopeo login` or `docker login` writes it anew", file.display())]
+    #[error("{} is not JSON; run `skopeo login` or `docker login` to write it again", file.display())]
     NotJson { file: PathBuf },
-    #[error("cannot do what {} says", file.display())]
+    #[error("cannot use the credential helper of {}", file.display())]
     Helper { file: PathBuf, source: CredentialHelperError },
 }
 
-/// What a registry, or whom it names for tokens, wants to see.
+/// Credentials for a registry or its token server.
 pub(super) enum Credentials {
-    /// A name and a password, as they are sent.
+    /// User name and password, encoded for basic authentication.
     Password(String),
-    /// A token of a person, for which tokens of a registry are given out.
+    /// An identity token, which is exchanged for registry tokens.
     Identity(String),
 }
 
 impl Credentials {
-    fn of(name: &str, password: &str) -> Self {
+    fn from_password(name: &str, password: &str) -> Self {
         Self::Password(STANDARD.encode(format!("{name}:{password}")))
     }
 
-    /// The value of the header `authorization`; none for a token, which is sent in another way.
+    /// The `authorization` header; none for an identity token, which is sent in the request body.
     pub(super) fn header(&self) -> Option<String> {
         match self {
-            Self::Password(both) => Some(format!("Basic {both}")),
+            Self::Password(encoded) => Some(format!("Basic {encoded}")),
             Self::Identity(_) => None,
         }
     }
 }
 
-/// Where they may be, in the order they are looked for.
+/// Credentials files in the order of their precedence.
 fn credential_files() -> Vec<PathBuf> {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    // Whoever names a file means that file alone.
+    // A file set explicitly replaces all others.
     if let Some(file) = folder("REGISTRY_AUTH_FILE") {
         return vec![file];
     }
@@ -66,7 +66,7 @@ fn credential_files() -> Vec<PathBuf> {
     .collect()
 }
 
-/// Those for an image; nothing where there are none.
+/// Finds the credentials for an image, if any.
 pub(super) fn find(reference: &Reference) -> Result<Option<Credentials>, CredentialsError> {
     for file in credential_files() {
         let Ok(text) = fs::read(&file) else { continue };
@@ -82,7 +82,7 @@ pub(super) fn find(reference: &Reference) -> Result<Option<Credentials>, Credent
     Ok(None)
 }
 
-/// What a file has, or a helper that it names: the registry's own comes first, and the one for all last.
+/// Finds credentials in a file: the helper of the registry first, then the file's entries, then the default helper.
 fn find_in_file(value: &Value, reference: &Reference) -> Result<Option<Credentials>, CredentialHelperError> {
     let helpers = value.get("credHelpers");
     let own = entry_keys(reference).iter().find_map(|key| helpers?.get(key)?.as_str());
@@ -96,31 +96,31 @@ fn find_in_file(value: &Value, reference: &Reference) -> Result<Option<Credentia
     Ok(store.map(|name| query_helper(name, reference)).transpose()?.flatten())
 }
 
-/// What a helper keeps for a registry. docker's own has another name there.
+/// Queries a helper for a registry. Helpers store Docker Hub under another name.
 fn query_helper(name: &str, reference: &Reference) -> Result<Option<Credentials>, CredentialHelperError> {
     let helper = CredentialHelper::named(name)?;
     let other = (reference.host == DOCKER.0).then_some(DOCKER.1);
     for server in other.into_iter().chain([reference.host.as_str()]) {
-        if let Some(kept) = helper.get(server)? {
-            let is_token = kept.username == TOKEN;
+        if let Some(stored) = helper.get(server)? {
+            let is_token = stored.username == TOKEN;
             return Ok(Some(if is_token {
-                Credentials::Identity(kept.secret)
+                Credentials::Identity(stored.secret)
             } else {
-                Credentials::of(&kept.username, &kept.secret)
+                Credentials::from_password(&stored.username, &stored.secret)
             }));
         }
     }
     Ok(None)
 }
 
-/// docker's registry, and what docker calls it where it keeps passwords.
+/// Docker Hub, and its name in docker's credentials.
 const DOCKER: (&str, &str) = ("docker.io", "https://index.docker.io/v1/");
 
-/// The names under which a file may have something for an image, the best first: the repository, parts of it, the registry.
+/// Keys of a file that match an image, the most specific first: the repository, its prefixes, the registry.
 fn entry_keys(reference: &Reference) -> Vec<String> {
-    let whole = format!("{}/{}", reference.host, reference.repository);
-    let starts = whole.match_indices('/').map(|(at, _)| &whole[..at]).chain([whole.as_str()]);
-    let mut keys: Vec<String> = starts.map(str::to_owned).collect();
+    let full = format!("{}/{}", reference.host, reference.repository);
+    let prefixes = full.match_indices('/').map(|(at, _)| &full[..at]).chain([full.as_str()]);
+    let mut keys: Vec<String> = prefixes.map(str::to_owned).collect();
     keys.reverse();
     keys.push(format!("https://{}", reference.host));
     keys.push(format!("https://{}/v2/", reference.host));
@@ -130,7 +130,7 @@ fn entry_keys(reference: &Reference) -> Vec<String> {
     keys
 }
 
-/// The entry of a file that fits best.
+/// The most specific entry of a file for an image.
 fn best_entry(value: &Value, reference: &Reference) -> Option<Credentials> {
     let auths = value.get("auths")?;
     let entry = entry_keys(reference).iter().find_map(|key| auths.get(key))?;
@@ -138,7 +138,7 @@ fn best_entry(value: &Value, reference: &Reference) -> Option<Credentials> {
     match (text("identitytoken"), text("auth"), text("username").zip(text("password"))) {
         (Some(token), ..) => Some(Credentials::Identity(token.to_owned())),
         (None, Some(auth), _) => Some(Credentials::Password(auth.to_owned())),
-        (None, None, Some((name, password))) => Some(Credentials::of(name, password)),
+        (None, None, Some((name, password))) => Some(Credentials::from_password(name, password)),
         (None, None, None) => None,
     }
 }
@@ -150,22 +150,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_entry_that_fits_best_is_taken() {
+    fn the_most_specific_entry_is_used() {
         let value = json!({"auths": {
             "ghcr.io": {"auth": "cmVnaXN0cnk="},
             "ghcr.io/me": {"auth": "bWU="},
             "https://index.docker.io/v1/": {"username": "a", "password": "b"},
             "quay.io": {},
         }});
-        let found = |text: &str| {
+        let header = |text: &str| {
             let reference = Reference::parse(text).unwrap();
-            best_entry(&value, &reference).and_then(|found| found.header())
+            best_entry(&value, &reference).and_then(|entry| entry.header())
         };
 
-        assert_eq!(found("ghcr.io/me/frr:1").as_deref(), Some("Basic bWU="));
-        assert_eq!(found("ghcr.io/mean/frr:1").as_deref(), Some("Basic cmVnaXN0cnk="));
-        assert_eq!(found("frr").as_deref(), Some("Basic YTpi"));
-        assert_eq!(found("quay.io/a/b"), None);
-        assert_eq!(found("r.io/a"), None);
+        assert_eq!(header("ghcr.io/me/frr:1").as_deref(), Some("Basic bWU="));
+        assert_eq!(header("ghcr.io/mean/frr:1").as_deref(), Some("Basic cmVnaXN0cnk="));
+        assert_eq!(header("frr").as_deref(), Some("Basic YTpi"));
+        assert_eq!(header("quay.io/a/b"), None);
+        assert_eq!(header("r.io/a"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Container images on disk and in registries.
 //!
-//! [`ImageLocation::parse`] tells a folder, a file and a registry apart, and [`ImageLocation::open`] gives the source of blobs that
-//! `ichor_image::oci` reads from. [`write()`] puts a layout on disk, in one step.
+//! [`ImageLocation::parse`] distinguishes a folder, a file and a registry, and [`ImageLocation::open`] returns the blob
+//! source that `ichor_image::oci` reads from. [`write()`] writes a layout to disk atomically.
 
 mod blob_cache;
 mod challenge;
@@ -24,7 +24,7 @@ pub(crate) use output::{check, check_folder, write};
 pub(crate) use registry::Registry;
 pub(crate) use temp_file::{TempFileError, TempFileStore, explain_full_disk};
 
-/// An image, or a part of one, that cannot be opened.
+/// Errors of opening an image or a part of it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImageOpenError {
     #[error("cannot read {}", path.display())]
@@ -33,7 +33,7 @@ pub(crate) enum ImageOpenError {
     NotRegular { path: PathBuf },
     #[error("{} is larger than {} MiB", path.display(), most >> 20)]
     TooLarge { path: PathBuf, most: u64 },
-    #[error("{} is not an OCI layout: there is no file {LAYOUT} in it", path.display())]
+    #[error("{} is not an OCI layout: missing file {LAYOUT}", path.display())]
     NotLayout { path: PathBuf },
     #[error("cannot use {}", path.display())]
     Archive { path: PathBuf, source: ArchiveError },
@@ -43,7 +43,7 @@ pub(crate) enum ImageOpenError {
     Spool(#[from] TempFileError),
 }
 
-/// Where an image is.
+/// Location of an image.
 #[derive(Clone, Debug)]
 pub(crate) enum ImageLocation {
     Folder(PathBuf),
@@ -52,7 +52,7 @@ pub(crate) enum ImageLocation {
 }
 
 impl ImageLocation {
-    /// What a word on the command line means: what is on disk comes first.
+    /// Parses an argument; existing paths take precedence over image references.
     pub(crate) fn parse(text: &str) -> Result<Self, ImageOpenError> {
         let path = Path::new(text);
         match fs::metadata(path) {
@@ -66,7 +66,7 @@ impl ImageLocation {
         Ok(Self::Registry(Reference::parse(text)?))
     }
 
-    /// Opens it.
+    /// Opens the image.
     pub(crate) fn open(&self, insecure: bool) -> Result<Box<dyn BlobSource>, ImageOpenError> {
         Ok(match self {
             Self::Folder(path) => Box::new(LayoutFolder::open(path)?),
@@ -78,17 +78,17 @@ impl ImageLocation {
         })
     }
 
-    /// What is said of a word whose image cannot be had: one that was meant as a path is taken for a name on Docker's hub.
-    pub(crate) fn read_error(&self, word: &str) -> String {
+    /// The error message for an unreadable image. A mistyped path looks like an image on Docker Hub, so both are named.
+    pub(crate) fn read_error(&self, argument: &str) -> String {
         match self {
-            Self::Registry(reference) if !word.starts_with(&reference.host) => {
-                format!("there is no file or folder {word}, and the image {reference} cannot be read")
+            Self::Registry(reference) if !argument.starts_with(&reference.host) => {
+                format!("no file or folder {argument}, and cannot read the image {reference}")
             }
-            _ => format!("cannot read the image {word}"),
+            _ => format!("cannot read the image {argument}"),
         }
     }
 
-    /// What it is called towards those who look for sources. Paths of this machine mean nothing to them.
+    /// Reference for the source annotation of an image. Local paths are omitted: they mean nothing elsewhere.
     pub(crate) fn source_ref(&self, digest: &ichor_image::oci::Digest) -> String {
         match self {
             Self::Registry(reference) => {
@@ -99,7 +99,7 @@ impl ImageLocation {
     }
 }
 
-/// What a tar archive on disk holds: images, or an extension.
+/// Opens a tar archive with images or an extension.
 pub(crate) fn archive(path: &Path) -> Result<Archive, ImageOpenError> {
     Archive::open(open(path)?, &mut TempFileStore::new()?)
         .map_err(|source| ImageOpenError::Archive { path: path.to_owned(), source })
@@ -108,14 +108,14 @@ pub(crate) fn archive(path: &Path) -> Result<Archive, ImageOpenError> {
 /// Opens a regular file.
 fn open(path: &Path) -> Result<File, ImageOpenError> {
     let failed = |source| ImageOpenError::Read { path: path.to_owned(), source };
-    // A pipe would be waited for.
+    // Opening a pipe would block.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err(ImageOpenError::NotRegular { path: path.to_owned() });
     }
     File::open(path).map_err(failed)
 }
 
-/// Reads a regular file that is not too long.
+/// Reads a regular file up to a size limit.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, ImageOpenError> {
     let mut bytes = Vec::new();
     let read = open(path)?.take(most + 1).read_to_end(&mut bytes);

@@ -1,4 +1,4 @@
-//! A layout on its way to disk: whole or not at all.
+//! Writes OCI layouts to disk atomically.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
@@ -11,17 +11,17 @@ use ichor_system::file::StagingFolder;
 
 use crate::disk::{self, WriteError};
 
-/// A layout that is not written.
+/// Errors of writing a layout.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputError {
-    #[error("cannot write {}: there is no folder {}", path.display(), folder.display())]
+    #[error("cannot write {}: missing folder {}", path.display(), folder.display())]
     NoFolder { path: PathBuf, folder: PathBuf },
-    #[error("cannot write {}: there is something else than a file", path.display())]
+    #[error("cannot write {}: the path exists and is not a regular file", path.display())]
     NotFile { path: PathBuf },
-    #[error("{} is not a folder; an archive ends in .tar", path.display())]
+    #[error("{} is not a folder; for an archive, use a name that ends in .tar", path.display())]
     NotFolder { path: PathBuf },
     #[error(
-        "{} has {} in it, and is not replaced: only a layout is; name another folder",
+        "refusing to replace {}: {} is not part of an OCI layout; set another folder",
         path.display(),
         name.display()
     )]
@@ -34,12 +34,12 @@ pub(crate) enum OutputError {
     Replace(#[from] WriteError),
 }
 
-/// Whether a path is one of an archive; all others are of folders.
+/// Whether a path is an archive; all others are folders.
 fn is_archive(path: &Path) -> bool {
     path.extension() == Some(OsStr::new("tar"))
 }
 
-/// Makes sure that a layout may be written there, before much work is done for it.
+/// Checks that a layout can be written, before the expensive work starts.
 pub(crate) fn check(path: &Path) -> Result<(), OutputError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
@@ -54,7 +54,7 @@ pub(crate) fn check(path: &Path) -> Result<(), OutputError> {
     }
 }
 
-/// Makes sure that a folder is a layout, or that there is none yet.
+/// Checks that a folder is an OCI layout or does not exist.
 pub(crate) fn check_folder(path: &Path) -> Result<(), OutputError> {
     let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
     if !meta.is_dir() {
@@ -70,7 +70,7 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), OutputError> {
     Ok(())
 }
 
-/// Writes a layout as an archive or a folder, in the place of an earlier one.
+/// Writes a layout as an archive or a folder, and replaces an earlier one.
 pub(crate) fn write(layout: &ImageLayout, path: &Path) -> Result<(), OutputError> {
     if is_archive(path) {
         return Ok(disk::replace_by(path, |out| layout.archive(out))?);
@@ -80,7 +80,7 @@ pub(crate) fn write(layout: &ImageLayout, path: &Path) -> Result<(), OutputError
     let new = staging.make("new").map_err(WriteError::from)?;
     for (name, content) in &layout.files {
         let file = new.join(name);
-        let folder = file.parent().expect("inside of the draft");
+        let folder = file.parent().expect("a path below the staging folder");
         fs::create_dir_all(folder).map_err(failed)?;
         disk::replace_by(&file, |out| content.copy_to(out))?;
     }

@@ -1,4 +1,4 @@
-//! A registry: images are pulled from it and pushed to it, over the OCI distribution protocol.
+//! Client of container registries: pulls and pushes images over the OCI distribution protocol.
 
 use std::cell::OnceCell;
 use std::io::Read;
@@ -13,7 +13,7 @@ use super::challenge::Challenge;
 use super::credentials::{self, Credentials, CredentialsError};
 use crate::http::{self, HttpClient, HttpError, HttpResponse, Method, RequestBody};
 
-/// A registry that does not do what it is asked for.
+/// Errors of a registry.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RegistryError {
     #[error(transparent)]
@@ -24,52 +24,52 @@ pub(crate) enum RegistryError {
     Blob(#[from] OciError),
     #[error("{url}: {complaint}{hint}")]
     Refused { url: String, complaint: String, hint: &'static str },
-    #[error("there is no image to push")]
+    #[error("no image to push")]
     NoImage,
-    #[error("the image is {image}, and should be pushed as {want}; leave the digest out")]
+    #[error("cannot push {image} as {want}; remove the digest from the reference")]
     OtherDigest { image: Digest, want: Digest },
-    #[error("{host} does not say where a blob goes")]
+    #[error("{host} returned no upload location")]
     NoLocation { host: String },
-    #[error("{host} keeps the image as {kept}, and it is {image}")]
-    KeptAsOther { host: String, kept: String, image: Digest },
+    #[error("{host} stored the image as {stored} instead of {image}")]
+    DigestMismatch { host: String, stored: String, image: Digest },
     #[error(
-        "{host} wants a password, and there is none for it; `skopeo login {host}` or \
-         `docker login {host}` keeps one where it is found, or $REGISTRY_AUTH_FILE names a file"
+        "{host} requires credentials, and none were found; run `skopeo login {host}` or `docker login {host}`, or \
+         set $REGISTRY_AUTH_FILE to a file with credentials"
     )]
     NoPassword { host: String },
     #[error(
-        "{host} wants a name and a password, and what is kept for it is a token; log in to it with a password"
+        "{host} requires a user name and password, but the stored credentials are a token; log in with a password"
     )]
     OnlyToken { host: String },
-    #[error("{host} wants a password to be sent to {realm}, where others can read it")]
+    #[error("refusing to send credentials for {host} to {realm} without TLS")]
     InsecureRealm { host: String, realm: String },
-    #[error("{realm} gives no token")]
+    #[error("{realm} returned no token")]
     NoToken { realm: String },
 }
 
-/// An image in a registry.
+/// Client for an image in a registry.
 pub(crate) struct Registry {
     client: HttpClient,
     reference: Reference,
     base: String,
-    /// What is kept for it, once it has asked: a helper may want a person to unlock it.
+    /// Credentials, loaded when the registry requires them: a helper may have to be unlocked by hand.
     credentials: OnceCell<Option<Credentials>>,
-    /// The header `authorization`, once the registry has asked for it.
+    /// The `authorization` header, once the registry requires it.
     authorization_header: Option<String>,
 }
 
-/// What came of a push.
+/// Result of a push.
 pub(crate) struct PushSummary {
-    /// The image.
+    /// Digest of the image.
     pub digest: Digest,
-    /// How many blobs were sent.
+    /// Number of uploaded blobs.
     pub sent: usize,
-    /// How many were there already.
+    /// Number of blobs that the registry already had.
     pub present: usize,
 }
 
 impl Registry {
-    /// Over HTTP on this machine, or where that is asked for; over HTTPS else.
+    /// Creates a client: HTTP for loopback addresses and if `insecure` is set, else HTTPS.
     pub(crate) fn new(reference: Reference, insecure: bool) -> Self {
         let scheme = if insecure || reference.is_loopback() { "http" } else { "https" };
         let base = format!("{scheme}://{}/v2/{}", reference.server(), reference.repository);
@@ -90,14 +90,14 @@ impl Registry {
         Ok(self.credentials.get_or_init(|| found).as_ref())
     }
 
-    /// Sends an image: first the blobs that are not there, then manifests, exactly as they are.
+    /// Pushes an image: first the missing blobs, then the manifests, byte for byte.
     pub(crate) fn push(
         &mut self,
-        shipment: &ImageUpload,
+        image_upload: &ImageUpload,
         source: &mut dyn BlobSource,
     ) -> Result<PushSummary, RegistryError> {
         let (mut sent, mut present) = (0, 0);
-        for descriptor in &shipment.blobs {
+        for descriptor in &image_upload.blobs {
             if self.blob_exists(descriptor)? {
                 present += 1;
             } else {
@@ -105,11 +105,11 @@ impl Registry {
                 sent += 1;
             }
         }
-        let Some((image, _)) = shipment.documents.last() else { return Err(RegistryError::NoImage) };
+        let Some((image, _)) = image_upload.documents.last() else { return Err(RegistryError::NoImage) };
         if let Some(want) = self.reference.digest.as_ref().filter(|want| **want != image.digest) {
             return Err(RegistryError::OtherDigest { image: image.digest.clone(), want: want.clone() });
         }
-        for (descriptor, bytes) in &shipment.documents {
+        for (descriptor, bytes) in &image_upload.documents {
             let tag = self.reference.tag.clone().filter(|_| descriptor.digest == image.digest);
             self.put_manifest(descriptor, bytes, &tag.unwrap_or_else(|| descriptor.digest.to_string()))?;
         }
@@ -126,21 +126,21 @@ impl Registry {
         }
     }
 
-    /// One upload in one piece.
+    /// Uploads a blob in a single request.
     fn upload(&mut self, descriptor: &Descriptor, source: &mut dyn BlobSource) -> Result<(), RegistryError> {
         let url = format!("{}/blobs/uploads/", self.base);
         let response = self.send(&Method::POST, &url, &[], Some(&[]))?;
         if response.status() != 202 {
             return Err(rejection(&url, response));
         }
-        let place = response
+        let location = response
             .header("location")
             .ok_or_else(|| RegistryError::NoLocation { host: self.reference.host.clone() })?;
-        let place = resolve_location(&url, place);
-        let joint = if place.contains('?') { '&' } else { '?' };
-        let url = format!("{place}{joint}digest={}", descriptor.digest);
+        let location = resolve_location(&url, location);
+        let separator = if location.contains('?') { '&' } else { '?' };
+        let url = format!("{location}{separator}digest={}", descriptor.digest);
         let mut response = self.stream(&url, descriptor, source)?;
-        // What was let in a moment ago may have been let in for a moment.
+        // The token may have expired since the upload was opened.
         if response.status() == 401 && self.authenticate(&response, &Method::PUT)? {
             response = self.stream(&url, descriptor, source)?;
         }
@@ -150,7 +150,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Sends a blob while it is read, and verified.
+    /// Streams a blob to the registry and verifies it on the way.
     fn stream(
         &self,
         url: &str,
@@ -160,7 +160,7 @@ impl Registry {
         let mut blob = blob(source, descriptor)?;
         let kind = [("content-type", "application/octet-stream")];
         match self.send_once(&Method::PUT, url, &kind, RequestBody::Stream(&mut blob, descriptor.size)) {
-            // A blob that is not what it is called is the reason why it is refused.
+            // If the blob does not match its digest, that is why the registry rejects it.
             Ok(response) => blob.finish().map(|()| response).map_err(Into::into),
             Err(error) => Err(blob.failure().map_or(error, Into::into)),
         }
@@ -179,9 +179,9 @@ impl Registry {
             return Err(rejection(&url, response));
         }
         match response.header("docker-content-digest") {
-            Some(kept) if kept != descriptor.digest.to_string() => Err(RegistryError::KeptAsOther {
+            Some(stored) if stored != descriptor.digest.to_string() => Err(RegistryError::DigestMismatch {
                 host: self.reference.host.clone(),
-                kept: kept.to_owned(),
+                stored: stored.to_owned(),
                 image: descriptor.digest.clone(),
             }),
             _ => Ok(()),
@@ -196,7 +196,7 @@ impl Registry {
         Ok(response)
     }
 
-    /// Asks, and asks again with what the registry wants to see.
+    /// Sends a request, and repeats it with credentials if the registry requires them.
     fn send(
         &mut self,
         method: &Method,
@@ -220,16 +220,16 @@ impl Registry {
         body: RequestBody<'_>,
     ) -> Result<HttpResponse, RegistryError> {
         let mut all = headers.to_vec();
-        // Storage behind a registry has its own signatures, and is told nothing.
-        if let Some(authorization_header) =
+        // Storage servers use signed URLs and must not receive the registry's credentials.
+        if let Some(value) =
             self.authorization_header.as_deref().filter(|_| url_origin(url) == url_origin(&self.base))
         {
-            all.push(("authorization", authorization_header));
+            all.push(("authorization", value));
         }
         Ok(self.client.send(method, url, &all, body)?)
     }
 
-    /// Gets what a registry wants to see before it answers; none where it does not say what that is.
+    /// Answers an authentication challenge; false if the response has none.
     fn authenticate(&mut self, response: &HttpResponse, method: &Method) -> Result<bool, RegistryError> {
         let challenge = response.header("www-authenticate").and_then(Challenge::parse);
         let Some(challenge) = challenge else { return Ok(false) };
@@ -268,7 +268,7 @@ impl Registry {
         Ok(format!("Bearer {token}"))
     }
 
-    /// Asks for a token with a password or without, or with the token of a person (OAuth 2, RFC 6749, section 6).
+    /// Requests a token: anonymously, with a password, or with an identity token (OAuth 2.0, RFC 6749, section 6).
     fn request_token(&self, realm: &str, query: &str) -> Result<HttpResponse, RegistryError> {
         let known = self.credentials()?;
         if let Some(Credentials::Identity(token)) = known {
@@ -280,11 +280,8 @@ impl Registry {
         }
         let url = format!("{realm}{}{query}", if realm.contains('?') { '&' } else { '?' });
         let authorization_header = known.and_then(Credentials::header);
-        let headers: Vec<_> = authorization_header
-            .as_deref()
-            .map(|authorization_header| ("authorization", authorization_header))
-            .into_iter()
-            .collect();
+        let headers: Vec<_> =
+            authorization_header.as_deref().map(|value| ("authorization", value)).into_iter().collect();
         Ok(self.client.get(&url, &headers)?)
     }
 }
@@ -296,7 +293,7 @@ impl BlobSource for Registry {
         let bytes = response.bytes(LARGEST_DOCUMENT)?;
         let got = Digest::of_bytes(&bytes);
         if let Some(want) = self.reference.digest.as_ref().filter(|want| **want != got) {
-            return Err(format!("{url} has the SHA-256 {got}, and should have {want}").into());
+            return Err(format!("{url} has SHA-256 {got}; want {want}").into());
         }
         Ok(bytes)
     }
@@ -313,28 +310,32 @@ impl BlobSource for Registry {
 
 fn rejection(url: &str, response: HttpResponse) -> RegistryError {
     let hint = match response.status().as_u16() {
-        401 | 403 => "; is the password for it still good, and may it write there?",
-        404 => "; is it called so?",
+        401 | 403 => "; check that the credentials are valid and permit this access",
+        404 => "; check the name and the tag",
         _ => "",
     };
     RegistryError::Refused { url: without_query(url), complaint: response.error_summary(), hint }
 }
 
-/// A URL without what may hold a signature.
+/// A URL without its query, which may contain a signature.
 fn without_query(url: &str) -> String {
     http::redact_url(url.split('?').next().unwrap_or(url))
 }
 
-/// Scheme, host and port.
+/// Scheme, host and port of a URL.
 fn url_origin(url: &str) -> &str {
     let start = url.find("://").map_or(0, |at| at + 3);
     let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |at| start + at);
     &url[..end]
 }
 
-/// Where a header leads that may leave out the registry.
-fn resolve_location(asked: &str, place: &str) -> String {
-    if place.contains("://") { place.to_owned() } else { format!("{}{place}", url_origin(asked)) }
+/// Resolves a `location` header, which may be relative to the requested URL.
+fn resolve_location(requested: &str, location: &str) -> String {
+    if location.contains("://") {
+        location.to_owned()
+    } else {
+        format!("{}{location}", url_origin(requested))
+    }
 }
 
 fn percent_encode(text: &str) -> String {
@@ -354,18 +355,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_upload_goes_where_the_registry_says() {
-        let asked = "https://r.io:5000/v2/a/blobs/uploads/";
-        assert_eq!(url_origin(asked), "https://r.io:5000");
+    fn an_upload_location_is_relative_or_absolute() {
+        let requested = "https://r.io:5000/v2/a/blobs/uploads/";
+        assert_eq!(url_origin(requested), "https://r.io:5000");
         assert_eq!(url_origin("https://r.io?x"), "https://r.io");
-        assert_eq!(resolve_location(asked, "/v2/a/uploads/1?s=2"), "https://r.io:5000/v2/a/uploads/1?s=2");
-        assert_eq!(resolve_location(asked, "https://cdn.io/1"), "https://cdn.io/1");
+        assert_eq!(
+            resolve_location(requested, "/v2/a/uploads/1?s=2"),
+            "https://r.io:5000/v2/a/uploads/1?s=2"
+        );
+        assert_eq!(resolve_location(requested, "https://cdn.io/1"), "https://cdn.io/1");
         assert_eq!(without_query("https://r.io/1?_state=secret"), "https://r.io/1");
         assert_eq!(percent_encode("a b&c:pull,push"), "a%20b%26c:pull,push");
     }
 
-    /// A registry with one blob, which gives the second half of it when it is told that the first is there.
-    fn slow(blob: Vec<u8>, go_on: mpsc::Receiver<()>) -> String {
+    /// A registry with one blob that sends the second half after a message on `continued`.
+    fn start_slow_registry(blob: Vec<u8>, continued: mpsc::Receiver<()>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         thread::spawn(move || {
@@ -375,7 +379,7 @@ mod tests {
             let (one, two) = blob.split_at(blob.len() / 2);
             write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", blob.len()).unwrap();
             stream.write_all(one).unwrap();
-            if go_on.recv_timeout(Duration::from_secs(10)).is_ok() {
+            if continued.recv_timeout(Duration::from_secs(10)).is_ok() {
                 stream.write_all(two).unwrap();
             }
         });
@@ -383,23 +387,24 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_is_read_while_it_comes() {
+    fn a_blob_is_read_while_it_is_received() {
         let bytes = vec![7; 1 << 20];
         let descriptor = Descriptor::of_blob("application/vnd.oci.image.layer.v1.tar", &bytes);
-        for is_whole in [true, false] {
-            let (told, go_on) = mpsc::channel();
-            let reference = Reference::parse(&format!("{}/a:1", slow(bytes.clone(), go_on))).unwrap();
+        for is_complete in [true, false] {
+            let (resume, continued) = mpsc::channel();
+            let reference =
+                Reference::parse(&format!("{}/a:1", start_slow_registry(bytes.clone(), continued))).unwrap();
             let mut registry = Registry::new(reference, false);
 
             let mut blob = blob(&mut registry, &descriptor).unwrap();
             let mut half = vec![0; bytes.len() / 2];
             blob.read_exact(&mut half).unwrap();
-            if is_whole {
-                told.send(()).unwrap();
+            if is_complete {
+                resume.send(()).unwrap();
             }
-            drop(told);
+            drop(resume);
 
-            assert_eq!(blob.finish().is_ok(), is_whole, "what is cut off is not taken for the whole");
+            assert_eq!(blob.finish().is_ok(), is_complete, "a truncated blob is an error");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Long contents on disk, in a file without a name that ends with the program.
+//! Temporary storage for large contents: an unnamed file that disappears with the process.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -7,36 +7,36 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ichor_image::media::{Content, Image};
-use ichor_image::oci::{Fill, Spool};
+use ichor_image::oci::{BlobStore, BlobWriter};
 
-/// How much is written at once.
+/// Write buffer size.
 const BUFFER: usize = 256 << 10;
 
-/// Says of an error that there is no room left where this machine keeps files for a moment, and what to do.
+/// Adds the folder and a remedy to the error of a full temporary file system.
 pub(crate) fn explain_full_disk(error: io::Error) -> io::Error {
     if error.kind() != io::ErrorKind::StorageFull {
         return error;
     }
     let folder = std::env::temp_dir();
-    io::Error::new(error.kind(), format!("{} is full; $TMPDIR names another folder", folder.display()))
+    io::Error::new(error.kind(), format!("{} is full; set $TMPDIR to another folder", folder.display()))
 }
 
-/// There is no place for long contents.
+/// A temporary file that cannot be created.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make a file in {}; $TMPDIR names another folder", folder.display())]
+#[error("cannot create a temporary file in {}; set $TMPDIR to another folder", folder.display())]
 pub(crate) struct TempFileError {
     folder: PathBuf,
     source: io::Error,
 }
 
-/// A file that contents are kept in, one behind the other.
+/// A temporary file with several contents, one after the other.
 pub(crate) struct TempFileStore {
     file: Arc<File>,
     end: u64,
 }
 
 impl TempFileStore {
-    /// Makes one where this machine keeps such files: `$TMPDIR`, or `/tmp`.
+    /// Creates the file in `$TMPDIR` or `/tmp`.
     pub(crate) fn new() -> Result<Self, TempFileError> {
         let file = tempfile::tempfile();
         let file = file.map_err(|source| TempFileError { folder: std::env::temp_dir(), source })?;
@@ -44,8 +44,8 @@ impl TempFileStore {
     }
 }
 
-impl Spool for TempFileStore {
-    fn write(&mut self, fill: Fill<'_>) -> io::Result<Content> {
+impl BlobStore for TempFileStore {
+    fn write(&mut self, fill: BlobWriter<'_>) -> io::Result<Content> {
         let tail = Appender { file: &self.file, at: self.end };
         let mut out = BufWriter::with_capacity(BUFFER, tail);
         fill(&mut out)?;
@@ -56,7 +56,7 @@ impl Spool for TempFileStore {
     }
 }
 
-/// Writes at the end of a file.
+/// Writer that appends to a file.
 struct Appender<'f> {
     file: &'f File,
     at: u64,
@@ -64,7 +64,7 @@ struct Appender<'f> {
 
 impl Write for Appender<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write_at(bytes, self.at).map_err(full)?;
+        let written = self.file.write_at(bytes, self.at).map_err(explain_full_disk)?;
         self.at += written as u64;
         Ok(written)
     }
@@ -74,7 +74,7 @@ impl Write for Appender<'_> {
     }
 }
 
-/// A part of the file.
+/// One content of the file.
 struct FileRange {
     file: Arc<File>,
     start: u64,
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_stay_apart_and_outlive_who_kept_them() {
+    fn contents_are_separate_and_outlive_their_store() {
         let mut disk = TempFileStore::new().unwrap();
         let one = disk.keep(&mut &b"first"[..]).unwrap();
         let failed = disk.write(Box::new(|out| {
@@ -112,7 +112,7 @@ mod tests {
 
         assert!(failed.is_err());
         assert_eq!((one.read().unwrap(), two.read().unwrap()), (b"first".to_vec(), b"second".to_vec()));
-        assert!(one.read_at(3, &mut [0; 3]).is_err(), "not into the next");
+        assert!(one.read_at(3, &mut [0; 3]).is_err(), "a content ends before the next one");
         assert!(one.memory().is_none());
     }
 }

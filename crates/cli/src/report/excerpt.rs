@@ -1,23 +1,23 @@
-//! A line of the file with a place marked in it, and nothing secret.
+//! Excerpts of source files: one line with a marked location, and secrets redacted.
 
 use ichor_values::{Location, Sources};
 use unicode_width::UnicodeWidthStr;
 
-/// Characters shown around the marked place of a very long line.
+/// Characters shown around the marked location of a very long line.
 const AROUND: usize = 60;
 
-/// Words in front of a colon whose value is never quoted.
+/// Keys whose values are never quoted.
 const SECRET_KEYS: [&str; 5] = ["password", "passwd", "token", "secret", "authkey"];
 
 /// A line and the marks below it.
 pub(crate) struct Excerpt {
     /// The line, tabs as spaces, secrets as `***`.
     pub line: String,
-    /// Spaces and carets that stand under the place.
+    /// Spaces and carets under the marked location.
     pub marks: String,
 }
 
-/// Quotes the line `place` is on; the text at `hidden` places is not shown.
+/// Quotes the line of `place`; text at `hidden` locations is redacted.
 pub(crate) fn excerpt(sources: &Sources, place: Location, hidden: &[Location]) -> Option<Excerpt> {
     let line = sources.line(place)?;
     let column = (place.column as usize).saturating_sub(1);
@@ -28,9 +28,9 @@ pub(crate) fn excerpt(sources: &Sources, place: Location, hidden: &[Location]) -
         .iter()
         .filter(|other| other.file == place.file && other.line == place.line)
         .map(|other| (other.column as usize - 1, usize::from(other.length)))
-        .chain(after_secret_keys(&shown))
+        .chain(find_secret_values(&shown))
         .chain(passwords_in_urls(&shown));
-    // From the right, so that columns to the left stay true.
+    // From right to left, so that the columns of the remaining masks stay valid.
     let mut mask: Vec<_> = mask.collect();
     mask.sort_unstable();
     mask.dedup();
@@ -65,8 +65,8 @@ pub(crate) fn excerpt(sources: &Sources, place: Location, hidden: &[Location]) -
     })
 }
 
-/// Values behind keys that usually hold a secret, unless a reference follows.
-fn after_secret_keys(line: &[char]) -> Vec<(usize, usize)> {
+/// Values of keys that usually hold a secret, unless the value is a reference.
+fn find_secret_values(line: &[char]) -> Vec<(usize, usize)> {
     let text: String = line.iter().collect::<String>().to_lowercase();
     let mut found = Vec::new();
     for key in SECRET_KEYS {
@@ -88,7 +88,7 @@ fn after_secret_keys(line: &[char]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Passwords in URLs: what stands between the user's colon and the `@`.
+/// Passwords in URLs, between the colon after the user name and the `@`.
 fn passwords_in_urls(line: &[char]) -> Vec<(usize, usize)> {
     let text: String = line.iter().collect();
     let mut found = Vec::new();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_marked_below_the_line() {
+    fn the_location_is_marked_below_the_line() {
         assert_eq!(quote("rol: worker", 1, 3, &[]), ("rol: worker".to_owned(), "^^^".to_owned()));
         assert_eq!(quote("\trol: worker", 2, 3, &[]), (" rol: worker".to_owned(), " ^^^".to_owned()));
         assert_eq!(quote("名前: x", 5, 1, &[]), ("名前: x".to_owned(), "      ^".to_owned()));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_very_long_line_is_cut_around_the_place() {
+    fn a_very_long_line_is_cut_around_the_location() {
         let line = format!("{}X{}", "a".repeat(5000), "b".repeat(5000));
         let (shown, marks) = quote(&line, 5001, 1, &[]);
 

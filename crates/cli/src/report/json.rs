@@ -1,7 +1,7 @@
 //! Issues as JSON.
 //!
-//! Every issue has the keys `severity`, `subject`, `message` and `help`; its place in a file and the rule that reports it come with
-//! them where they are known.
+//! Every issue has the keys `severity`, `subject`, `message` and `help`, and if known its location in a file and the
+//! rule that reports it.
 
 use ichor_core::bringup::Blocker;
 use ichor_core::rules::Finding;
@@ -9,8 +9,8 @@ use ichor_image::inspect::MediaProblem;
 use ichor_values::{FileIssue, Issue, Location, Sources};
 use serde_json::{Map, Value, json};
 
-/// The place in a source file: `file`, `line` and `column`; empty where it is unknown.
-fn place(sources: &Sources, place: Location) -> Map<String, Value> {
+/// The location in a source file: `file`, `line` and `column`; empty if unknown.
+pub(crate) fn location(sources: &Sources, place: Location) -> Map<String, Value> {
     let mut object = Map::new();
     if let Some(source) = sources.source(place).filter(|_| place != Location::default()) {
         object.insert("file".to_owned(), json!(source.name));
@@ -20,7 +20,7 @@ fn place(sources: &Sources, place: Location) -> Map<String, Value> {
     object
 }
 
-/// An issue with the place of its subject.
+/// An issue with the location of its subject.
 fn located(issue: &Issue, place: Map<String, Value>) -> Map<String, Value> {
     let subject = Some(&issue.subject).filter(|subject| !subject.is_empty());
     let mut object = Map::new();
@@ -32,7 +32,7 @@ fn located(issue: &Issue, place: Map<String, Value>) -> Map<String, Value> {
     object
 }
 
-/// An issue without a place.
+/// An issue without a location.
 pub(crate) fn issue(issue: &Issue) -> Value {
     Value::Object(located(issue, Map::new()))
 }
@@ -44,13 +44,13 @@ pub(crate) fn mistake(mistake: &MediaProblem) -> Value {
     Value::Object(object)
 }
 
-/// The blocker of a node, or of the cluster where `node` is missing.
+/// The blocker of a node, or of the cluster if `node` is none.
 pub(crate) fn refused(node: Option<&str>, blocker: &Blocker) -> Value {
     let at = blocker.at;
     json!({
         "node": node,
         "address": at.map(|at| at.address),
-        "stage": at.map(|at| at.stage),
+        "address_stage": at.map(|at| at.stage),
         "message": blocker.issue.message,
         "help": blocker.issue.help,
     })
@@ -58,9 +58,9 @@ pub(crate) fn refused(node: Option<&str>, blocker: &Blocker) -> Value {
 
 /// A problem of a cluster file.
 pub(crate) fn problem(sources: &Sources, problem: &FileIssue) -> Value {
-    let mut object = located(&problem.issue, place(sources, problem.place));
+    let mut object = located(&problem.issue, location(sources, problem.place));
     if let Some((at, note)) = &problem.also {
-        let mut related = place(sources, *at);
+        let mut related = location(sources, *at);
         related.insert("message".to_owned(), json!(note));
         object.insert("related".to_owned(), Value::Object(related));
     }
@@ -70,12 +70,12 @@ pub(crate) fn problem(sources: &Sources, problem: &FileIssue) -> Value {
 /// A finding of a rule.
 pub(crate) fn finding(sources: &Sources, finding: &Finding) -> Value {
     let mut object = Map::from_iter([("rule".to_owned(), json!(finding.rule.id))]);
-    object.extend(located(&finding.issue, place(sources, finding.place)));
+    object.extend(located(&finding.issue, location(sources, finding.place)));
     object.insert("silenced".to_owned(), json!(finding.silenced));
     Value::Object(object)
 }
 
 /// A reference to a secret that does not resolve.
 pub(crate) fn unresolved(sources: &Sources, reference: &FileIssue) -> Value {
-    Value::Object(located(&reference.issue, place(sources, reference.place)))
+    Value::Object(located(&reference.issue, location(sources, reference.place)))
 }

@@ -1,4 +1,4 @@
-//! Findings for CI servers: one suite a cluster file, one case a rule.
+//! Findings as JUnit XML for CI servers: a suite per cluster file, a case per rule.
 
 use ichor_core::rules::{self, Finding};
 use ichor_values::source::Sources;
@@ -7,7 +7,7 @@ use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
 use crate::commands::check::CheckedFile;
 
-/// The report of several files as JUnit XML.
+/// Renders the report of several files.
 pub(crate) fn junit(files: &[CheckedFile], fails: &dyn Fn(&Finding) -> bool) -> std::io::Result<Vec<u8>> {
     let mut xml = Writer::new_with_indent(Vec::new(), b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
@@ -48,13 +48,13 @@ fn suite(
         }
         let of_rule = || file.findings.iter().filter(|finding| finding.rule.id == rule.id);
         let failed: Vec<_> = of_rule().filter(|f| fails(f)).map(|f| line(&file.sources, f)).collect();
-        let said: Vec<_> = of_rule().filter(|f| !fails(f)).map(|f| line(&file.sources, f)).collect();
-        case(xml, rule.id, &file.name, &failed, &said)?;
+        let passed: Vec<_> = of_rule().filter(|f| !fails(f)).map(|f| line(&file.sources, f)).collect();
+        case(xml, rule.id, &file.name, &failed, &passed)?;
     }
     xml.write_event(Event::End(BytesEnd::new("testsuite")))
 }
 
-/// A rule that could not look: there is no plan.
+/// Writes a rule that was not applied because the cluster file is invalid.
 fn skipped(xml: &mut Writer<Vec<u8>>, name: &str, class: &str) -> std::io::Result<()> {
     let mut start = BytesStart::new("testcase");
     start.push_attribute(("name", name));
@@ -73,16 +73,16 @@ fn case(
     name: &str,
     class: &str,
     failed: &[String],
-    said: &[String],
+    passed: &[String],
 ) -> std::io::Result<()> {
     let mut start = BytesStart::new("testcase");
     start.push_attribute(("name", name));
     start.push_attribute(("classname", class));
-    if failed.is_empty() && said.is_empty() {
+    if failed.is_empty() && passed.is_empty() {
         return xml.write_event(Event::Empty(start));
     }
     xml.write_event(Event::Start(start))?;
-    for (tag, lines) in [("failure", failed), ("system-out", said)] {
+    for (tag, lines) in [("failure", failed), ("system-out", passed)] {
         if let Some(first) = lines.first() {
             let mut start = BytesStart::new(tag);
             if tag == "failure" {

@@ -1,4 +1,4 @@
-//! Problems and findings for people.
+//! Problems and findings as text.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ pub(crate) fn line(issue: &Issue) -> String {
     format!("{colour}{}:{colour:#} {issue}", issue.severity)
 }
 
-/// Prints every problem with the place it is at.
+/// Prints every problem with its location.
 pub(crate) fn problems(
     out: &mut dyn Write,
     name: &str,
@@ -66,7 +66,7 @@ fn quote(
     writeln!(out, "     {dim}{} |{reset} {red}{} {message}{plain}", " ".repeat(number.len()), excerpt.marks)
 }
 
-/// Prints every finding: what, where, why, and what to do; the text at `hidden` places is not shown.
+/// Prints every finding with its location, reason and fix; text at `hidden` locations is redacted.
 pub(crate) fn findings(
     out: &mut dyn Write,
     sources: &Sources,
@@ -93,25 +93,25 @@ pub(crate) fn findings(
                 )?;
             }
         }
-        writeln!(out, "hint: {}; `ichor explain {}` says more", rule.fix, rule.id)?;
+        writeln!(out, "hint: {}; for details run `ichor explain {}`", rule.fix, rule.id)?;
         writeln!(out)?;
     }
     Ok(())
 }
 
-/// Prints why configurations cannot be made; what many nodes have is told once.
+/// Prints rendering errors, each once with all nodes it applies to.
 pub(crate) fn unrendered(out: &mut dyn Write, issues: &[Issue]) -> io::Result<()> {
-    for (issue, subjects) in by_words(issues) {
+    for (issue, subjects) in group_by_text(issues) {
         writeln!(out, "{}", line(&Issue { subject: subjects.join(", "), ..issue.clone() }))?;
     }
     Ok(())
 }
 
-/// Issues of the same words once, each with everything that it is about.
-fn by_words(issues: &[Issue]) -> Vec<(&Issue, Vec<&str>)> {
+/// Groups issues with the same text by their subjects.
+fn group_by_text(issues: &[Issue]) -> Vec<(&Issue, Vec<&str>)> {
     let mut groups: Vec<(&Issue, Vec<&str>)> = Vec::new();
-    let mut told = BTreeSet::new();
-    for issue in issues.iter().filter(|issue| told.insert(*issue)) {
+    let mut seen = BTreeSet::new();
+    for issue in issues.iter().filter(|issue| seen.insert(*issue)) {
         let same = |known: &Issue| (&known.message, &known.help) == (&issue.message, &issue.help);
         match groups.iter_mut().find(|(known, _)| same(known)) {
             Some((_, subjects)) => subjects.push(&issue.subject),

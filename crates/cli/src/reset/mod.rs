@@ -40,19 +40,19 @@ pub(crate) async fn observe_nodes(
     client: &ClusterClient<'_>,
     nodes: &[&NodePlan],
 ) -> (Vec<ResetTarget>, Result<EtcdCluster, ClusterError>) {
-    let looks = join_all(nodes.iter().map(|node| client.locate(node)));
-    let (seen, etcd) = tokio::join!(looks, client.etcd());
-    let subject = |(node, seen): (&&NodePlan, NodeLookup)| ResetTarget {
+    let lookups = join_all(nodes.iter().map(|node| client.locate(node)));
+    let (observed, etcd) = tokio::join!(lookups, client.etcd());
+    let subject = |(node, observed): (&&NodePlan, NodeLookup)| ResetTarget {
         name: node.name.to_string(),
         role: node.role,
-        seen: match seen {
+        seen: match observed {
             NodeLookup::Node(_) => TargetState::Runs,
             NodeLookup::Maintenance(_) => TargetState::Maintenance,
             NodeLookup::Unreachable(why) => TargetState::Silent(why),
         },
         boots_without_disk: boots_without_disk(node),
     };
-    (nodes.iter().zip(seen).map(subject).collect(), etcd)
+    (nodes.iter().zip(observed).map(subject).collect(), etcd)
 }
 
 /// Whether a machine can boot from another device once its disk is empty, according to the file.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ichor_core::cluster::section::Role;
 use ichor_core::etcd::RemovalImpact;
-use ichor_core::reset::{ResetStep, ResetTarget, TargetState, Wipe, consider};
+use ichor_core::reset::{ResetStep, ResetTarget, TargetState, Wipe, plan_node};
 use ichor_talos::api::machine::{PartitionToWipe, ResetRequest};
 use tokio::time::{self, Instant};
 
@@ -75,7 +75,7 @@ async fn reset_and_remove(
     if subject.role == Role::Controlplane && !ends {
         // The nodes before it have left etcd in the meantime.
         let etcd = client.etcd().await?;
-        consider(subject, Some(&etcd), options.wipe, options.allowed)
+        plan_node(subject, Some(&etcd), options.wipe, options.allowed)
             .map_err(|obstacle| ResetError::Refused(obstacle.message))?;
     }
     if subject.seen == TargetState::Runs {

@@ -74,32 +74,32 @@ enum TraceError {
 /// State of a node's machine at its provider.
 pub(crate) fn inspect_machine(fleet: &Fleet, node: &str) -> TeardownMachine {
     let Some(provider) = fleet.provider(node) else { return TeardownMachine::Unprovided };
-    let place = provider.location();
+    let location = provider.location();
     if !provider.capabilities().creates_vms {
-        return TeardownMachine::Real(place);
+        return TeardownMachine::Real(location);
     }
     match provider.state(node) {
-        Ok(MachineState::Absent) => TeardownMachine::Absent(place),
-        Ok(MachineState::Foreign(which)) => TeardownMachine::Foreign(place, which),
+        Ok(MachineState::Absent) => TeardownMachine::Absent(location),
+        Ok(MachineState::Foreign(which)) => TeardownMachine::Foreign(location, which),
         Ok(state) => {
             let made = provider
                 .media(node)
                 .into_iter()
                 .filter(|medium| matches!(medium.source, MediumSource::Built(_)));
             TeardownMachine::Made {
-                place,
+                place: location,
                 on: state == MachineState::On,
                 media: made.map(|medium| medium.name).collect(),
             }
         }
-        Err(error) => TeardownMachine::Unknown(place, chain(&error)),
+        Err(error) => TeardownMachine::Unknown(location, chain(&error)),
     }
 }
 
 /// Local state of a cluster.
 pub(crate) fn find_local_traces(project: &Project, options: &TeardownOptions<'_>) -> LocalTraces {
     let record = state_folder(options.file, project.plan.cluster.name.as_str());
-    let secrets = cluster_secrets::bundle_file::bundle_of(project);
+    let secrets = cluster_secrets::bundle_file::bundle_path(project);
     let mut kubeconfig = None;
     if let Some(path) = options.kubeconfig.as_ref().filter(|_| secrets.exists()) {
         let found = || -> Result<Option<Pem>, TraceError> {
@@ -125,13 +125,14 @@ pub(crate) fn tear_down(
     reporter: &Reporter,
 ) -> Result<Vec<String>, TeardownError> {
     // The lock excludes a concurrent `ichor up`.
-    let place = match &traces.record {
+    let state_dir = match &traces.record {
         Some(_) => Some(ClusterStateDir::lock(options.file, project.plan.cluster.name.as_str())?.0),
         None => None,
     };
     let mut leftovers = Vec::new();
     let with_fate = |fate: Disposition| {
-        let each = nodes.iter().zip(all).filter(move |(_, machine)| machine.fate(options.reset) == fate);
+        let each =
+            nodes.iter().zip(all).filter(move |(_, machine)| machine.disposition(options.reset) == fate);
         each.map(|(node, _)| *node).collect::<Vec<_>>()
     };
     let resets = with_fate(Disposition::Reset);
@@ -172,7 +173,7 @@ pub(crate) fn tear_down(
     {
         leftovers.push(format!("the cluster in {}: {}", path.display(), chain(&error)));
     }
-    if let Some(Err(error)) = place.map(ClusterStateDir::remove) {
+    if let Some(Err(error)) = state_dir.map(ClusterStateDir::remove) {
         leftovers.push(chain(&error));
     }
     Ok(leftovers)
@@ -202,7 +203,7 @@ async fn reset_machines(
         reporter.report_step(name, "reset", StepState::Begun, None, "");
         let done = reset(node).await;
         match &done {
-            Ok(said) => reporter.report_step(name, "reset", StepState::Done, None, said),
+            Ok(detail) => reporter.report_step(name, "reset", StepState::Done, None, detail),
             Err(error) => reporter.report_step(name, "reset", StepState::Failed, None, &error.to_string()),
         }
         done.map(drop)

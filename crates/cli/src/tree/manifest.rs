@@ -89,7 +89,7 @@ impl ManifestEntry {
     pub(super) fn compare(&self, root: &Path, listed: ChangeTime) -> Option<EntryMatch> {
         let path = root.join(&self.path);
         let file = fs::symlink_metadata(&path).ok().filter(|file| self.matches(file))?;
-        if ChangeTime::of(&file) < listed {
+        if ChangeTime::from_metadata(&file) < listed {
             return Some(EntryMatch::ByTime);
         }
         fs::read(&path).is_ok_and(|bytes| sha256(&bytes) == self.sha256).then_some(EntryMatch::ByContents)
@@ -115,7 +115,7 @@ pub(super) enum EntryMatch {
 pub(super) struct ChangeTime(i64, i64);
 
 impl ChangeTime {
-    pub(super) fn of(file: &Metadata) -> Self {
+    pub(super) fn from_metadata(file: &Metadata) -> Self {
         Self(file.ctime(), file.ctime_nsec())
     }
 }

@@ -113,7 +113,7 @@ pub(crate) struct Difference {
 /// A file of a build and the state of its path.
 struct ComparedFile {
     entry: ManifestEntry,
-    found: FileState,
+    state: FileState,
 }
 
 /// The state of an artifact's path on disk.
@@ -141,7 +141,7 @@ impl Tree {
     /// that build.
     pub(crate) fn unchanged(&self) -> Option<WriteSummary> {
         let path = self.root.join(manifest::NAME);
-        let listed = ChangeTime::of(&fs::metadata(&path).ok()?);
+        let listed = ChangeTime::from_metadata(&fs::metadata(&path).ok()?);
         let files = self.manifest.files();
         let matches = map_parallel(files, &Progress::none(), |entry| entry.compare(&self.root, listed));
         let matches = matches.into_iter().collect::<Option<Vec<_>>>()?;
@@ -159,7 +159,7 @@ impl Tree {
         inputs: BuildInputs,
     ) -> Result<Vec<Difference>, TreeError> {
         let compared = self.compared(artifacts, None)?;
-        let word = |found: FileState| match found {
+        let word = |state: FileState| match state {
             FileState::Same => None,
             FileState::Nothing => Some("missing"),
             FileState::OtherContents => Some("differs"),
@@ -167,7 +167,7 @@ impl Tree {
         };
         let mut differences: Vec<Difference> = compared
             .iter()
-            .filter_map(|file| Some(Difference { path: file.entry.path.clone(), what: word(file.found)? }))
+            .filter_map(|file| Some(Difference { path: file.entry.path.clone(), what: word(file.state)? }))
             .collect();
         let surplus = self.surplus(&compared, scope).into_iter().filter(|path| self.root.join(path).exists());
         differences.extend(surplus.map(|path| Difference { path, what: "no longer needed" }));
@@ -217,7 +217,7 @@ impl Tree {
     ) -> Result<(usize, usize), TreeError> {
         let surplus = self.surplus(compared, scope);
         let pending: Vec<(usize, &ComparedFile)> =
-            compared.iter().enumerate().filter(|(_, file)| file.found != FileState::Same).collect();
+            compared.iter().enumerate().filter(|(_, file)| file.state != FileState::Same).collect();
         let kept: Vec<ManifestEntry> =
             self.manifest.files().iter().filter(|entry| !scope.has(&entry.path)).cloned().collect();
         let new = || compared.iter().map(|file| file.entry.clone());
@@ -262,17 +262,17 @@ impl Tree {
         let compare = |&(nth, artifact): &(usize, &Artifact)| {
             let bytes = artifact.contents.bytes();
             let entry = ManifestEntry::new(artifact, &bytes);
-            let found = self.found(&entry, &bytes);
-            if let Some(drafts) = drafts.filter(|_| found != FileState::Same) {
+            let state = self.file_state(&entry, &bytes);
+            if let Some(drafts) = drafts.filter(|_| state != FileState::Same) {
                 let path = self.root.join(&entry.path);
                 drafts.write(&nth.to_string(), &path, entry.mode(), &bytes)?;
             }
-            Ok(ComparedFile { entry, found })
+            Ok(ComparedFile { entry, state })
         };
         map_parallel(&numbered, &progress, compare).into_iter().collect()
     }
 
-    fn found(&self, entry: &ManifestEntry, bytes: &[u8]) -> FileState {
+    fn file_state(&self, entry: &ManifestEntry, bytes: &[u8]) -> FileState {
         let path = self.root.join(&entry.path);
         let Ok(file) = fs::symlink_metadata(&path) else { return FileState::Nothing };
         if !file.is_file()
@@ -291,7 +291,7 @@ impl Tree {
     fn refuse_foreign_files(&self, compared: &[ComparedFile]) -> Result<(), TreeError> {
         let known = self.manifest.by_path();
         let is_foreign = |file: &&ComparedFile| {
-            matches!(file.found, FileState::OtherContents | FileState::OtherMode)
+            matches!(file.state, FileState::OtherContents | FileState::OtherMode)
                 && !known.contains_key(file.entry.path.as_str())
         };
         let foreign: Vec<String> = compared

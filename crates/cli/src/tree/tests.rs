@@ -18,7 +18,7 @@ fn is_unchanged(folder: &TempDir) -> bool {
     Tree::open(folder.path().to_owned()).unchanged().is_some()
 }
 
-fn of(node: &str) -> Artifact {
+fn artifact(node: &str) -> Artifact {
     Artifact::public(format!("nodes/{node}/machine.yaml"), "x")
 }
 
@@ -50,10 +50,10 @@ fn unchanged_files_are_not_rewritten() {
 fn only_obsolete_files_of_ichor_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    write(&folder, &[of("a"), of("b")]);
+    write(&folder, &[artifact("a"), artifact("b")]);
     fs::write(path("nodes/b/mine.txt"), "mine").unwrap();
 
-    let done = write(&folder, &[of("c")]);
+    let done = write(&folder, &[artifact("c")]);
 
     assert_eq!(done.removed, 2);
     assert!(!path("nodes/a").exists() && !path("nodes/b/machine.yaml").exists());
@@ -68,16 +68,16 @@ fn a_scope_is_written_without_touching_other_files() {
         Tree::open(folder.path().to_owned()).write(artifacts, &scope, Some(inputs)).unwrap()
     };
     let old = Artifact::public("nodes/a/old", "x");
-    write(&folder, &[of("a"), of("b"), old]);
+    write(&folder, &[artifact("a"), artifact("b"), old]);
 
-    let done = part(&[of("a")], inputs());
+    let done = part(&[artifact("a")], inputs());
 
     assert_eq!((done.written, done.removed), (0, 1));
     let manifest = Tree::open(folder.path().to_owned()).manifest;
     let paths: Vec<&str> = manifest.files().iter().map(|entry| entry.path.as_str()).collect();
     assert_eq!(paths, ["nodes/a/machine.yaml", "nodes/b/machine.yaml"]);
     assert_eq!(manifest.inputs, Some(inputs()));
-    part(&[of("a")], BuildInputs { sha256: "2".to_owned(), secrets: Vec::new() });
+    part(&[artifact("a")], BuildInputs { sha256: "2".to_owned(), secrets: Vec::new() });
     assert_eq!(Tree::open(folder.path().to_owned()).manifest.inputs, None, "files of two builds");
 }
 
@@ -101,25 +101,29 @@ fn a_manifest_path_outside_of_the_folder_is_ignored() {
 fn a_manifest_of_a_newer_format_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(manifest::NAME);
-    let newer = r#"{"version": "2.0", "inputs": null, "entries": []}"#;
+    let newer = r#"{"version": "3.0", "inputs": null, "entries": []}"#;
     fs::write(&path, newer).unwrap();
 
-    let refused = Tree::open(folder.path().to_owned()).write(&[of("a")], &Scope::Whole, None).unwrap_err();
+    let refused =
+        Tree::open(folder.path().to_owned()).write(&[artifact("a")], &Scope::Whole, None).unwrap_err();
 
     let refused = chain(&refused);
-    assert!(refused.contains("format version 2.0") && refused.contains("up to 1.0"), "{refused}");
+    assert!(refused.contains("format version 3.0") && refused.contains("up to 2.0"), "{refused}");
     assert_eq!(fs::read_to_string(path).unwrap(), newer);
 }
 
 #[test]
 fn a_manifest_without_a_version_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    write(&folder, &[of("a"), of("b")]);
+    write(&folder, &[artifact("a"), artifact("b")]);
     let path = folder.path().join(manifest::NAME);
     let list = fs::read_to_string(&path).unwrap();
-    fs::write(&path, list.replacen("\"version\": \"1.0\",\n", "", 1)).unwrap();
+    let first = list.replacen("\"version\": \"2.0\",\n", "", 1);
+    let first = first.replace("\"size_bytes\"", "\"size\"").replace("\"secret_keys\"", "\"secrets\"");
+    assert!(!first.contains("version") && first.contains("\"size\"") && first.contains("\"secrets\""));
+    fs::write(&path, first).unwrap();
 
-    let done = write(&folder, &[of("a")]);
+    let done = write(&folder, &[artifact("a")]);
 
     assert_eq!((done.written, done.removed), (0, 1));
 }
@@ -127,15 +131,16 @@ fn a_manifest_without_a_version_is_read() {
 #[test]
 fn a_foreign_file_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
-    let mine = folder.path().join("nodes/a/machine.yaml");
-    fs::create_dir_all(mine.parent().unwrap()).unwrap();
-    fs::write(&mine, "mine").unwrap();
+    let foreign_file = folder.path().join("nodes/a/machine.yaml");
+    fs::create_dir_all(foreign_file.parent().unwrap()).unwrap();
+    fs::write(&foreign_file, "mine").unwrap();
 
-    let refused =
-        Tree::open(folder.path().to_owned()).write(&[of("a"), of("b")], &Scope::Whole, None).unwrap_err();
+    let refused = Tree::open(folder.path().to_owned())
+        .write(&[artifact("a"), artifact("b")], &Scope::Whole, None)
+        .unwrap_err();
 
     assert!(refused.to_string().contains("refusing to overwrite"), "{refused}");
-    assert_eq!(fs::read(&mine).unwrap(), b"mine");
+    assert_eq!(fs::read(&foreign_file).unwrap(), b"mine");
     assert!(!folder.path().join("nodes/b").exists());
 }
 
@@ -143,7 +148,7 @@ fn a_foreign_file_is_not_overwritten() {
 fn every_change_to_a_file_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nodes/a/machine.yaml");
-    write(&folder, &[of("a"), of("b")]);
+    write(&folder, &[artifact("a"), artifact("b")]);
     assert!(is_unchanged(&folder));
 
     let changes: [&dyn Fn(); 4] = [
@@ -155,7 +160,7 @@ fn every_change_to_a_file_is_detected() {
     for (nth, change) in changes.iter().enumerate() {
         change();
         assert!(!is_unchanged(&folder), "{nth}");
-        assert_eq!(write(&folder, &[of("a"), of("b")]).written, 1, "{nth}");
+        assert_eq!(write(&folder, &[artifact("a"), artifact("b")]).written, 1, "{nth}");
         assert!(is_unchanged(&folder), "{nth}");
     }
     let time = fs::metadata(&path).unwrap().modified().unwrap();
@@ -182,9 +187,9 @@ fn a_second_writer_is_refused() {
 fn a_concurrent_build_is_taken_into_account() {
     let folder = tempfile::tempdir().unwrap();
     let opened = Tree::open(folder.path().to_owned());
-    write(&folder, &[of("a"), of("b")]);
+    write(&folder, &[artifact("a"), artifact("b")]);
 
-    let done = opened.write(&[of("b")], &Scope::Whole, None).unwrap();
+    let done = opened.write(&[artifact("b")], &Scope::Whole, None).unwrap();
 
     assert_eq!((done.written, done.removed), (0, 1));
 }

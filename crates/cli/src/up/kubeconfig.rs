@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use ichor_core::bringup::kubeconfig::{MergeError, leads_to, merge, remove};
+use ichor_core::bringup::kubeconfig::{self, MergeError, has_access, merge};
 use ichor_talos::secrets::Pem;
 
 use crate::disk::{self, WriteError};
@@ -17,7 +17,7 @@ pub(crate) enum KubeconfigError {
     #[error(
         "no kubeconfig path: KUBECONFIG and HOME are not set; use `--kubeconfig FILE` or `--no-kubeconfig`"
     )]
-    Nowhere,
+    NoPath,
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{}", path.display())]
@@ -41,13 +41,13 @@ pub(crate) fn default_path() -> Result<PathBuf, KubeconfigError> {
     match (named, env::home_dir()) {
         (Some(path), _) => Ok(path),
         (None, Some(home)) => Ok(home.join(".kube/config")),
-        (None, None) => Err(KubeconfigError::Nowhere),
+        (None, None) => Err(KubeconfigError::NoPath),
     }
 }
 
 /// Whether the file has a valid context for the cluster at `server`.
 pub(super) fn has_context(path: &Path, server: &str, authority: &Pem) -> Result<bool, KubeconfigError> {
-    Ok(leads_to(&read(path)?, server, authority, ichor_system::now()))
+    Ok(has_access(&read(path)?, server, authority, ichor_system::now()))
 }
 
 /// Merges a cluster's kubeconfig into the file atomically, readable by the owner only.
@@ -64,7 +64,8 @@ pub(super) fn merge_into(path: &Path, ours: &str) -> Result<(), KubeconfigError>
 
 /// Removes every context of the cluster with this CA; false if there was none.
 pub(crate) fn remove_cluster(path: &Path, authority: &Pem) -> Result<bool, KubeconfigError> {
-    let left = remove(&read(path)?, authority).map_err(KubeconfigError::contents(path))?;
+    let left =
+        kubeconfig::remove_cluster(&read(path)?, authority).map_err(KubeconfigError::contents(path))?;
     let Some(left) = left else { return Ok(false) };
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     disk::replace_private(&real, left.as_bytes())?;
@@ -73,7 +74,8 @@ pub(crate) fn remove_cluster(path: &Path, authority: &Pem) -> Result<bool, Kubec
 
 /// Whether the file has a context of the cluster with this CA.
 pub(crate) fn has_cluster(path: &Path, authority: &Pem) -> Result<bool, KubeconfigError> {
-    let left = remove(&read(path)?, authority).map_err(KubeconfigError::contents(path))?;
+    let left =
+        kubeconfig::remove_cluster(&read(path)?, authority).map_err(KubeconfigError::contents(path))?;
     Ok(left.is_some())
 }
 
@@ -115,7 +117,7 @@ mod tests {
 
         let message = chain(&merge_into(&path, SOL).unwrap_err());
 
-        assert!(message.contains("its kind is another one"), "{message}");
+        assert!(message.contains("`kind` is not `Config`"), "{message}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "kind: Pod\n");
     }
 }

@@ -4,14 +4,14 @@ use ichor_core::bringup::{ClusterStep, NodeProbe, NodeStep};
 use ichor_talos::api::machine::Stage;
 
 /// Label of an observation, and its detail.
-pub(super) fn look_label(look: &NodeProbe) -> (&'static str, Option<String>) {
-    match look {
+pub(super) fn probe_label(probe: &NodeProbe) -> (&'static str, Option<String>) {
+    match probe {
         NodeProbe::Silent => ("silent", None),
         NodeProbe::Maintenance(_) => ("maintenance", None),
-        NodeProbe::Foreign(whose) => ("foreign", Some(whose.clone())),
+        NodeProbe::Foreign(reason) => ("foreign", Some(reason.clone())),
         NodeProbe::Unclear(reason) => ("unclear", Some(reason.clone())),
-        NodeProbe::Ours(ours) => {
-            (stage_label(ours.stage), (!ours.unmet.is_empty()).then(|| ours.unmet.join("; ")))
+        NodeProbe::Ours(member) => {
+            (stage_label(member.stage), (!member.unmet.is_empty()).then(|| member.unmet.join("; ")))
         }
     }
 }

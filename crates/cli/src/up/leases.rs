@@ -42,10 +42,10 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Vec<DhcpLease>, LeasesError> {
     Ok(all)
 }
 
-fn read_file(path: &Path) -> Result<leases::Leases, LeasesError> {
+fn read_file(path: &Path) -> Result<leases::LeaseFile, LeasesError> {
     let bytes = fs::read(path).map_err(|source| LeasesError::Read { path: path.to_owned(), source })?;
     // Host names may be in any encoding.
-    leases::read(&String::from_utf8_lossy(&bytes), ichor_system::now())
+    leases::parse_leases(&String::from_utf8_lossy(&bytes), ichor_system::now())
         .map_err(|source| LeasesError::Contents { path: path.to_owned(), source })
 }
 

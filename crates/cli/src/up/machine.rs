@@ -21,7 +21,7 @@ pub(super) struct ProvidedMachine {
 
 /// State and addresses of a machine, as reported by its provider.
 pub(super) struct MachineReport {
-    pub seen: ObservedVm,
+    pub vm: ObservedVm,
     pub addresses: Vec<NodeAddress>,
 }
 
@@ -35,9 +35,9 @@ impl ProvidedMachine {
                 MachineState::Absent => (!capabilities.creates_vms, false),
                 MachineState::Off => (true, false),
                 MachineState::On => (true, true),
-                MachineState::Foreign(whose) => {
+                MachineState::Foreign(description) => {
                     let reason = format!(
-                        "another machine has its name or ID at {}: {whose}",
+                        "another machine has its name or ID at {}: {description}",
                         machine.provider.location()
                     );
                     let remedy = "set another `vm.id` for the node, or delete that machine manually";
@@ -57,7 +57,7 @@ impl ProvidedMachine {
             };
             let addresses = found.unwrap_or_default().into_iter().map(contact).collect();
             Ok(Ok(MachineReport {
-                seen: ObservedVm { made, takes_media: capabilities.attaches_media, on },
+                vm: ObservedVm { made, takes_media: capabilities.attaches_media, on },
                 addresses,
             }))
         })
@@ -103,13 +103,13 @@ impl ProvidedMachine {
 }
 
 /// Marks a machine as created.
-pub(super) fn mark_created(seen: ObservedVm) -> ObservedVm {
-    ObservedVm { made: true, ..seen }
+pub(super) fn mark_created(vm: ObservedVm) -> ObservedVm {
+    ObservedVm { made: true, ..vm }
 }
 
 /// Marks a machine as powered on.
-pub(super) fn mark_started(seen: ObservedVm) -> ObservedVm {
-    ObservedVm { on: true, ..seen }
+pub(super) fn mark_started(vm: ObservedVm) -> ObservedVm {
+    ObservedVm { on: true, ..vm }
 }
 
 /// Prints provider messages, and the progress of transfers in steps of 10 %.
@@ -206,8 +206,12 @@ mod tests {
             source: &dyn MediaSource,
             _: &dyn ProgressSink,
         ) -> Result<(), MachineError> {
-            let source = From::Built("nodes/a/cidata.iso".to_owned());
-            let medium = Medium { name: "a.iso".to_owned(), source, boots: false, own: true };
+            let medium = Medium {
+                name: "a.iso".to_owned(),
+                source: From::Built("nodes/a/cidata.iso".to_owned()),
+                boots: false,
+                own: true,
+            };
             let Ok(MediumContent::Bytes(bytes)) = source.content(&medium) else {
                 panic!("the medium is in memory")
             };
@@ -264,14 +268,14 @@ mod tests {
         let report = machine(MachineState::On, None).1.report().await.unwrap();
         let off = machine(MachineState::Off, None).1.report().await.unwrap();
 
-        assert_eq!(report.addresses[0].to_string(), "10.0.0.5 (dhcp, by the hypervisor)");
-        assert_eq!((report.seen.on, off.seen.on, off.addresses.len()), (true, false, 0));
+        assert_eq!(report.addresses[0].to_string(), "10.0.0.5 (dhcp, from the hypervisor)");
+        assert_eq!((report.vm.on, off.vm.on, off.addresses.len()), (true, false, 0));
     }
 
     #[tokio::test]
     async fn a_foreign_machine_is_refused_and_an_unreachable_provider_is_retried() {
         let foreign = machine(MachineState::Foreign("vm 101, web".to_owned()), None).1.report().await;
-        let away = machine(MachineState::Off, Some(FailureKind::Unreachable))
+        let unreachable = machine(MachineState::Off, Some(FailureKind::Unreachable))
             .1
             .run_step(NodeStep::Start, drop)
             .await;
@@ -281,7 +285,7 @@ mod tests {
         assert!(
             matches!(foreign, Err(StepError::Refused(blocker)) if blocker.issue.message.contains("vm 101, web"))
         );
-        assert!(matches!(away, Err(StepError::Later(reason)) if reason.contains("because")));
+        assert!(matches!(unreachable, Err(StepError::Later(reason)) if reason.contains("because")));
         assert!(matches!(denied, Err(StepError::Refused(_))));
     }
 }

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ichor_core::bringup::{
-    BringupPreview, BringupRecord, DesiredState, ObservedNode, ObservedState, foresee,
+    BringupPreview, BringupRecord, DesiredState, ObservedNode, ObservedState, preview,
 };
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
@@ -126,7 +126,7 @@ pub(crate) struct PreparedBringup {
     pub wanted: DesiredState,
     pub seen: ObservedState,
     pub foreseen: BringupPreview,
-    record: Record,
+    record: BringupRecord,
     /// Locked state directory; none for a dry run.
     place: Option<ClusterStateDir>,
     observers: Vec<NodeObserver>,
@@ -173,7 +173,7 @@ pub(crate) fn prepare(
         Some((place, record)) => (Some(place), record),
         None => (None, state_dir::read_record(options.file, cluster)?),
     };
-    let foreseen = foresee(&wanted, &seen, &record);
+    let foreseen = preview(&wanted, &seen, &record);
     let inputs = EngineInputs {
         targets,
         machines,
@@ -212,7 +212,7 @@ fn desired_state(
 ) -> Result<DesiredState, UpError> {
     let plan = &project.plan;
     let sums: Vec<String> = configs.iter().map(|config| sha256(config.as_bytes())).collect();
-    let Some(mut wanted) = DesiredState::of(plan, &sums, options.at_once) else {
+    let Some(mut wanted) = DesiredState::from_plan(plan, &sums, options.at_once) else {
         return Err(UpError::NoControlPlane(options.file.to_owned()));
     };
     for name in options.only {
@@ -234,7 +234,7 @@ fn provided_machines(
     let chosen = |node: &&NodePlan| {
         options.only.is_empty() || options.only.iter().any(|only| only == node.name.as_str())
     };
-    let provided = Fleet::of(project.name(), plan).and_then(|fleet| {
+    let provided = Fleet::from_plan(project.name(), plan).and_then(|fleet| {
         let names: Vec<&str> = plan.nodes.iter().filter(chosen).map(|node| node.name.as_str()).collect();
         let obstacles = fleet.check(&names);
         if obstacles.is_empty() { Ok(fleet) } else { Err(obstacles) }
@@ -288,7 +288,7 @@ fn node_targets(
 }
 
 fn vm_uuid(cluster: &str, node: &str) -> String {
-    ichor_core::render::hypervisor::uuid::VmUuid::of(cluster, node).to_string()
+    ichor_core::render::hypervisor::uuid::VmUuid::new(cluster, node).to_string()
 }
 
 /// The planned Kubernetes endpoint, if known, and the server URL of a kubeconfig.
@@ -315,31 +315,31 @@ async fn observe_all_once(
     machines: &[Option<ProvidedMachine>],
     seen: &mut ObservedState,
 ) -> Vec<NodeObserver> {
-    let room = Arc::new(Semaphore::new(MAX_CONCURRENT));
-    let mut looks = JoinSet::new();
+    let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
+    let mut observations = JoinSet::new();
     for (nth, (target, machine)) in targets.iter().zip(machines).enumerate() {
-        let (mut observer, machine, room) =
-            (NodeObserver::new(Arc::clone(target)), machine.clone(), Arc::clone(&room));
-        looks.spawn(async move {
-            let _permit = room.acquire().await;
+        let (mut observer, machine, permits) =
+            (NodeObserver::new(Arc::clone(target)), machine.clone(), Arc::clone(&permits));
+        observations.spawn(async move {
+            let _permit = permits.acquire().await;
             let machine = match machine {
                 Some(machine) => Some(machine.report().await),
                 None => None,
             };
-            if let Some(Ok(told)) = &machine {
-                for contact in &told.addresses {
+            if let Some(Ok(report)) = &machine {
+                for contact in &report.addresses {
                     observer.target.add_contact(*contact);
                 }
             }
-            let (at, look) = observer.observe(FIRST_OBSERVATION_TIMEOUT).await;
-            (nth, observer, machine, at, look)
+            let (at, probe) = observer.observe(FIRST_OBSERVATION_TIMEOUT).await;
+            (nth, observer, machine, at, probe)
         });
     }
-    let mut all: HashMap<usize, (NodeObserver, NodeSeen)> = HashMap::new();
-    while let Some(Ok((nth, observer, machine, at, look))) = looks.join_next().await {
-        let mut node = NodeSeen { at, look: Some(look), ..ObservedNode::default() };
+    let mut all: HashMap<usize, (NodeObserver, ObservedNode)> = HashMap::new();
+    while let Some(Ok((nth, observer, machine, at, probe))) = observations.join_next().await {
+        let mut node = ObservedNode { at, look: Some(probe), ..ObservedNode::default() };
         match machine {
-            Some(Ok(told)) => node.machine = Some(told.seen),
+            Some(Ok(report)) => node.machine = Some(report.vm),
             Some(Err(StepError::Refused(blocker))) => node.failed = Some(blocker),
             _ => {}
         }
@@ -347,7 +347,7 @@ async fn observe_all_once(
     }
     let mut observers = Vec::new();
     for (nth, target) in targets.iter().enumerate() {
-        let unseen = || (NodeObserver::new(Arc::clone(target)), NodeSeen::default());
+        let unseen = || (NodeObserver::new(Arc::clone(target)), ObservedNode::default());
         let (observer, node) = all.remove(&nth).unwrap_or_else(unseen);
         observers.push(observer);
         seen.nodes.push(node);

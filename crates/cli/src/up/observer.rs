@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ichor_core::bringup::configured::compare;
+use ichor_core::bringup::configured::compare_configs;
 use ichor_core::bringup::identity::IdentityMatch;
 use ichor_core::bringup::{
-    ClusterMember, ConfigState, EtcdPhase, MachineFacts, MachineIdentity, NodeAddress, NodeProbe, prefer,
+    ClusterMember, ConfigState, EtcdPhase, MachineFacts, MachineIdentity, NodeAddress, NodeProbe,
+    select_probe,
 };
 use ichor_talos::api::machine::Stage as MachineStage;
 use ichor_talos::resource::{MachineStatus, ResourceKind as _};
@@ -82,7 +83,7 @@ pub(super) struct NodeObserver {
     /// Last observation at each address.
     last: HashMap<NodeAddress, NodeProbe>,
     /// Probes in progress: unused addresses may take seconds to time out.
-    asked: JoinSet<(NodeAddress, NodeProbe, Option<TalosConnection>)>,
+    probe_tasks: JoinSet<(NodeAddress, NodeProbe, Option<TalosConnection>)>,
     pending: HashSet<NodeAddress>,
 }
 
@@ -103,7 +104,7 @@ impl NodeObserver {
             target,
             connection: None,
             last: HashMap::new(),
-            asked: JoinSet::new(),
+            probe_tasks: JoinSet::new(),
             pending: HashSet::new(),
         }
     }
@@ -113,7 +114,7 @@ impl NodeObserver {
     pub(super) async fn observe(&mut self, timeout: Duration) -> (Option<NodeAddress>, NodeProbe) {
         if let Some(connection) = &mut self.connection {
             match observe_member(&self.target, connection).await {
-                Ok(ours) => return (Some(connection.at), NodeProbe::Ours(ours)),
+                Ok(member) => return (Some(connection.at), NodeProbe::Ours(member)),
                 Err(_) => self.reset(),
             }
         }
@@ -121,30 +122,30 @@ impl NodeObserver {
         let mut new: HashSet<_> = contacts.iter().copied().filter(|at| self.pending.insert(*at)).collect();
         for at in new.iter().copied() {
             let target = Arc::clone(&self.target);
-            self.asked.spawn(async move { probe_address(&target, at).await });
+            self.probe_tasks.spawn(async move { probe_address(&target, at).await });
         }
         let mut end = Instant::now() + timeout;
-        while let Some((at, look, connection)) = self.next_answer(end, new.is_empty()).await {
+        while let Some((at, probe, connection)) = self.next_answer(end, new.is_empty()).await {
             self.pending.remove(&at);
             new.remove(&at);
             self.connection = self.connection.take().or(connection);
-            if matches!(&look, NodeProbe::Maintenance(facts) if self.target.identity.judge(facts) == IdentityMatch::Same)
+            if matches!(&probe, NodeProbe::Maintenance(facts) if self.target.identity.match_unconfigured(facts) == IdentityMatch::Same)
             {
                 end = end.min(Instant::now() + GRACE);
             }
-            self.last.insert(at, look);
+            self.last.insert(at, probe);
             if self.connection.is_some() {
                 break;
             }
         }
         let silent = || NodeProbe::Silent;
-        let looks = contacts.iter().map(|at| (*at, self.last.get(at).cloned().unwrap_or_else(silent)));
-        let looks: Vec<_> = looks.collect();
-        let Some((at, look)) = prefer(&self.target.name, &self.target.identity, &looks) else {
+        let probes = contacts.iter().map(|at| (*at, self.last.get(at).cloned().unwrap_or_else(silent)));
+        let probes: Vec<_> = probes.collect();
+        let Some((at, probe)) = select_probe(&self.target.name, &self.target.identity, &probes) else {
             return (None, NodeProbe::Silent);
         };
         self.connection = self.connection.take().filter(|connection| connection.at == at);
-        (Some(at), look)
+        (Some(at), probe)
     }
 
     /// Waits for a status change, or for `pause` if the machine would not report it.
@@ -152,13 +153,13 @@ impl NodeObserver {
     /// A node with the desired configuration reports all changes. On control plane nodes etcd must be polled.
     pub(super) async fn wait_for_change(&mut self, pause: Duration) {
         let Some(connection) = &mut self.connection else { return time::sleep(pause).await };
-        let asks = self.target.control_plane || !connection.same || connection.facts.hostname.is_none();
-        let heard = if asks {
+        let must_poll = self.target.control_plane || !connection.same || connection.facts.hostname.is_none();
+        let result = if must_poll {
             time::timeout(pause, connection.next_status()).await
         } else {
             Ok(connection.next_status().await)
         };
-        if matches!(heard, Ok(Err(_))) {
+        if matches!(result, Ok(Err(_))) {
             self.reset();
         }
     }
@@ -169,12 +170,12 @@ impl NodeObserver {
         end: Instant,
         ready_only: bool,
     ) -> Option<(NodeAddress, NodeProbe, Option<TalosConnection>)> {
-        let heard = if ready_only {
-            self.asked.try_join_next()
+        let result = if ready_only {
+            self.probe_tasks.try_join_next()
         } else {
-            time::timeout_at(end, self.asked.join_next()).await.ok().flatten()
+            time::timeout_at(end, self.probe_tasks.join_next()).await.ok().flatten()
         };
-        heard?.ok()
+        result?.ok()
     }
 
     /// Discards the connection and all observations.
@@ -182,7 +183,7 @@ impl NodeObserver {
         self.connection = None;
         self.last.clear();
         self.pending.clear();
-        self.asked = JoinSet::new();
+        self.probe_tasks = JoinSet::new();
     }
 }
 
@@ -195,18 +196,18 @@ async fn probe_address(
     target: &NodeTarget,
     at: NodeAddress,
 ) -> (NodeAddress, NodeProbe, Option<TalosConnection>) {
-    let met = NodeClient::meet(&target.name, api_socket(at), Some(&target.credentials)).await;
-    let look = match met {
+    let result = NodeClient::meet(&target.name, api_socket(at), Some(&target.credentials)).await;
+    let probe = match result {
         Err(error) => Err(error),
         Ok(ProbeResult::Other { reason, may_pass: true, .. }) => Ok(NodeProbe::Unclear(reason)),
         Ok(ProbeResult::Other { reason, .. }) => Ok(NodeProbe::Foreign(reason)),
         Ok(ProbeResult::Maintenance(node)) => read_facts(&node).await.map(NodeProbe::Maintenance),
         Ok(ProbeResult::Configured(node)) => match open_connection(target, at, node).await {
-            Ok((ours, connection)) => return (at, NodeProbe::Ours(ours), Some(connection)),
+            Ok((member, connection)) => return (at, NodeProbe::Ours(member), Some(connection)),
             Err(error) => Err(error),
         },
     };
-    (at, look.unwrap_or_else(|error| classify_error(&error)), None)
+    (at, probe.unwrap_or_else(|error| classify_error(&error)), None)
 }
 
 /// The observation after a failed call. A machine that disappears is silent, like one that never answered.
@@ -241,13 +242,13 @@ async fn observe_member(
 ) -> Result<ClusterMember, NodeError> {
     // A machine without a hostname has not loaded its configuration yet.
     if connection.facts.hostname.is_none() {
-        connection.facts = MachineFacts { fingerprint: None, ..facts(&connection.node).await? };
+        connection.facts = MachineFacts { fingerprint: None, ..read_facts(&connection.node).await? };
     }
     let config = if connection.same {
         ConfigState::Same
     } else {
         match connection.node.machine_config().await? {
-            Some(active) => compare(&active, &target.config, &target.talos),
+            Some(active) => compare_configs(&active, &target.config, &target.talos),
             None => ConfigState::Unknown,
         }
     };

@@ -104,7 +104,7 @@ impl Reporter {
             "step": step,
             "state": state,
             "address": at.map(|at| at.address),
-            "stage": at.map(|at| at.stage),
+            "address_stage": at.map(|at| at.stage),
             "message": (!message.is_empty()).then_some(message),
         });
         let location = at.map(|at| format!(" at {at}")).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use ichor_core::bringup::contact::contacts;
+use ichor_core::bringup::contact::node_addresses;
 use ichor_core::bringup::leases::DhcpLease;
 use ichor_core::bringup::terraform::{self, OutputError};
 use ichor_core::bringup::{AddressOrigin, AddressStage, MachineIdentity, NodeAddress};
@@ -35,16 +35,16 @@ pub(crate) enum SourceError {
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Finding machines")]
 pub(crate) struct SourceArgs {
-    /// Address of a node's machine while it boots
+    /// Address of a node's machine while it boots (repeatable)
     #[arg(long, value_name = "NODE=ADDRESS", value_parser = node_address)]
     node_address: Vec<(String, IpAddr)>,
-    /// Certificate fingerprint of a node in maintenance mode, from its console
+    /// Certificate fingerprint on the console of a node (repeatable)
     #[arg(long, value_name = "NODE=FINGERPRINT", value_parser = fingerprint)]
     fingerprint: Vec<(String, Pin)>,
-    /// Find machines by MAC address in the neighbour table of this prefix
+    /// Search the neighbour table of this prefix by MAC address (repeatable)
     #[arg(long, value_name = "PREFIX", value_parser = prefix)]
     pub(crate) neighbours: Vec<IpNet>,
-    /// Find machines by MAC address in this lease file of dnsmasq or Kea
+    /// Search this lease file of dnsmasq or Kea by MAC address (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) leases: Vec<PathBuf>,
     /// Read addresses from `terraform output -json`
@@ -65,7 +65,7 @@ impl SourceArgs {
     pub(crate) fn known(&self, plan: &Plan) -> Result<Vec<KnownMachine>, SourceError> {
         let outputs = match &self.terraform {
             Some(path) => outputs(path)?,
-            None => terraform::Outputs::default(),
+            None => terraform::TerraformOutputs::default(),
         };
         let named = self.node_address.iter().map(|(node, _)| node);
         let named = named.chain(self.fingerprint.iter().map(|(node, _)| node));
@@ -81,7 +81,7 @@ impl SourceArgs {
     fn known_machine(
         &self,
         node: &NodePlan,
-        outputs: &terraform::Outputs,
+        outputs: &terraform::TerraformOutputs,
         leases: &[DhcpLease],
     ) -> KnownMachine {
         let name = node.name.as_str();
@@ -101,7 +101,7 @@ impl SourceArgs {
         };
         found.extend(contacts_at(&outputs.external, AddressStage::External));
         found.extend(contacts_at(&outputs.dhcp, AddressStage::Dhcp));
-        let mut identity = MachineIdentity::of(node);
+        let mut identity = MachineIdentity::from_plan(node);
         if let Some(macs) = outputs.macs.get(name)
             && identity.macs.is_empty()
         {
@@ -110,14 +110,14 @@ impl SourceArgs {
         found.extend(leases::contacts(leases, &identity));
         let pin = self.fingerprint.iter().find(|(node, _)| node == name);
         identity.fingerprint = pin.map(|(_, pin)| pin.to_string());
-        KnownMachine { contacts: contacts(node, &found), identity }
+        KnownMachine { contacts: node_addresses(node, &found), identity }
     }
 }
 
-fn outputs(path: &Path) -> Result<terraform::Outputs, SourceError> {
+fn outputs(path: &Path) -> Result<terraform::TerraformOutputs, SourceError> {
     let text =
         fs::read_to_string(path).map_err(|source| SourceError::Read { path: path.to_owned(), source })?;
-    terraform::read(&text)
+    terraform::parse_outputs(&text)
         .map_err(|source| SourceError::Terraform { path: path.to_owned(), source: Box::new(source) })
 }
 

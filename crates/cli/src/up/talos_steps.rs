@@ -44,28 +44,28 @@ impl StepError {
 pub(super) async fn apply(
     target: &NodeTarget,
     at: NodeAddress,
-    seen: &MachineFacts,
+    observed: &MachineFacts,
 ) -> Result<Vec<String>, StepError> {
     let remedy = "fix the reported problem in the cluster file and run `ichor up` again";
-    let pin = seen.fingerprint.as_deref().and_then(Pin::parse);
+    let pin = observed.fingerprint.as_deref().and_then(Pin::parse);
     let trust = NodeTrust::Maintenance { pin };
-    let wrong = |error: NodeError| StepError::from_node(&error, at, remedy);
-    let node = NodeClient::connect(&target.name, api_socket(at), &trust).await.map_err(wrong)?;
-    let facts = read_facts(&node).await.map_err(wrong)?;
-    if target.identity.judge(&facts) != IdentityMatch::Same {
+    let step_error = |error: NodeError| StepError::from_node(&error, at, remedy);
+    let node = NodeClient::connect(&target.name, api_socket(at), &trust).await.map_err(step_error)?;
+    let facts = read_facts(&node).await.map_err(step_error)?;
+    if target.identity.match_unconfigured(&facts) != IdentityMatch::Same {
         return Err(StepError::Later("another machine answers at this address now".to_owned()));
     }
-    let said = send_config(&node, target).await.map_err(wrong)?;
-    Ok(said.warnings)
+    let response = send_config(&node, target).await.map_err(step_error)?;
+    Ok(response.warnings)
 }
 
 /// Applies the current configuration to a configured node.
 pub(super) async fn reconfigure(target: &NodeTarget, at: NodeAddress) -> Result<Vec<String>, StepError> {
     let remedy = "fix the reported problem in the cluster file and run `ichor up` again";
-    let wrong = |error: NodeError| StepError::from_node(&error, at, remedy);
+    let step_error = |error: NodeError| StepError::from_node(&error, at, remedy);
     let node = connect_verified(target, at).await?;
-    let said = send_config(&node, target).await.map_err(wrong)?;
-    Ok(said.warnings)
+    let response = send_config(&node, target).await.map_err(step_error)?;
+    Ok(response.warnings)
 }
 
 async fn send_config(node: &NodeClient, target: &NodeTarget) -> Result<ApplyConfiguration, NodeError> {
@@ -74,16 +74,16 @@ async fn send_config(node: &NodeClient, target: &NodeTarget) -> Result<ApplyConf
 
 /// Connects to a configured node and verifies its identity.
 async fn connect_verified(target: &NodeTarget, at: NodeAddress) -> Result<NodeClient, StepError> {
-    let wrong = |error: NodeError| {
+    let step_error = |error: NodeError| {
         StepError::from_node(
             &error,
             at,
             "check that the secrets next to the cluster file belong to this cluster",
         )
     };
-    let node = target.connect(at).await.map_err(wrong)?;
-    let facts = MachineFacts { fingerprint: None, ..facts(&node).await.map_err(wrong)? };
-    match target.identity.judge_ours(&facts, &target.name) {
+    let node = target.connect(at).await.map_err(step_error)?;
+    let facts = MachineFacts { fingerprint: None, ..read_facts(&node).await.map_err(step_error)? };
+    match target.identity.match_member(&facts, &target.name) {
         IdentityMatch::Same => Ok(node),
         IdentityMatch::Other(reason) | IdentityMatch::Unknown(reason) => Err(StepError::Later(reason)),
     }

@@ -13,13 +13,13 @@ use super::observer::NodeObserver;
 
 /// Shortest and longest interval between observations of a machine that does not report changes. In between
 /// it is a tenth of the time since the last change, so the delay of a report is small compared to the wait.
-const SHORTEST: Duration = Duration::from_millis(20);
+const MIN_INTERVAL: Duration = Duration::from_millis(20);
 /// With many nodes, the shortest interval grows by this much per node.
-const FOR_EACH: Duration = Duration::from_micros(200);
-const LONGEST: Duration = Duration::from_secs(2);
+const INTERVAL_PER_NODE: Duration = Duration::from_micros(200);
+const MAX_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Time limit for one observation.
-const PATIENCE: Duration = Duration::from_millis(300);
+const OBSERVATION_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Triggers an immediate observation of a node and discards earlier ones.
 #[derive(Default)]
@@ -44,7 +44,7 @@ pub(super) async fn watch_node(
     refresh: Arc<RefreshSignal>,
     events: mpsc::UnboundedSender<EngineEvent>,
 ) {
-    let shortest = SHORTEST.max(FOR_EACH * of).min(LONGEST);
+    let shortest = MIN_INTERVAL.max(INTERVAL_PER_NODE * of).min(MAX_INTERVAL);
     let mut last: Option<(u64, Option<NodeAddress>, NodeProbe)> = None;
     let mut changed = Instant::now();
     loop {
@@ -52,16 +52,16 @@ pub(super) async fn watch_node(
         if last.as_ref().is_some_and(|(seen, ..)| *seen != epoch) {
             observer.reset();
         }
-        let (at, look) = observer.observe(PATIENCE).await;
-        let now = Some((epoch, at, look.clone()));
+        let (at, probe) = observer.observe(OBSERVATION_TIMEOUT).await;
+        let now = Some((epoch, at, probe.clone()));
         if last != now {
             last = now;
             changed = Instant::now();
-            if events.send(EngineEvent::Observed { nth, epoch, at, look }).is_err() {
+            if events.send(EngineEvent::Observed { nth, epoch, at, probe }).is_err() {
                 return;
             }
         }
-        let pause = (changed.elapsed() / 10).clamp(shortest, LONGEST);
+        let pause = (changed.elapsed() / 10).clamp(shortest, MAX_INTERVAL);
         tokio::select! {
             () = observer.wait_for_change(pause) => {}
             () = refresh.notify.notified() => {}

@@ -1,7 +1,7 @@
 //! Upgrades one node after the other and stops at the first failure.
 
 use ichor_core::cluster::section::Role;
-use ichor_core::upgrade::{UpgradeMethod, UpgradePlan, UpgradeStep, absence, judge};
+use ichor_core::upgrade::{UpgradeMethod, UpgradePlan, UpgradeStep, reboot_impact, verify_upgrade};
 use ichor_talos::api::lifecycle::UpgradeOutput;
 use ichor_talos::api::machine::{RebootMode, UpgradeRequest};
 use serde_json::json;
@@ -88,12 +88,13 @@ impl NodeUpgrade<'_> {
             }
             UpgradeMethod::Parts => self.install_and_reboot(&node, step).await?,
         };
-        let report = |said: &str| self.report(said);
+        let report = |message: &str| self.report(message);
         let back = async {
             let release =
                 self.client.wait_for_reboot(self.node, &before, self.options.timeout, &report).await?;
             let has = self.client.extensions(self.node).await;
-            judge(step, &release, has.as_deref()).map_err(|error| UpgradeError::Unsound(error.to_string()))
+            verify_upgrade(step, &release, has.as_deref())
+                .map_err(|error| UpgradeError::Unsound(error.to_string()))
         };
         self.run_step("come back", back).await?;
         if drained == DrainOutcome::Cordoned {
@@ -117,10 +118,10 @@ impl NodeUpgrade<'_> {
             if !problems.is_empty() {
                 return Err(UpgradeError::Unsound(problems.join("; ")));
             }
-            absence(Some(&etcd), self.node, step.role, self.options.outage)
+            reboot_impact(Some(&etcd), self.node, step.role, self.options.outage)
                 .map_err(|obstacle| UpgradeError::Unsound(obstacle.message))?;
         }
-        Ok(self.client.wait_until_healthy(self.options.timeout, &|said| self.report(said)).await?)
+        Ok(self.client.wait_until_healthy(self.options.timeout, &|message| self.report(message)).await?)
     }
 
     /// Upgrades with the single API call of Talos up to 1.12.
@@ -138,7 +139,7 @@ impl NodeUpgrade<'_> {
         let image = self.run_step("pull", self.pull(node, &step.image)).await?;
         self.run_step("install", self.install(node, &image)).await?;
         let reason = format!("upgrade to {}", step.to);
-        let report = |said: &str| self.report(said);
+        let report = |message: &str| self.report(message);
         let drain = self.client.drain(self.node, &reason, self.options.drain_timeout, &report);
         let drained = self.run_step("drain", drain).await?;
         if step.role == Role::Controlplane {
@@ -211,7 +212,7 @@ impl NodeUpgrade<'_> {
             time::sleep(POLL_INTERVAL).await;
         }
         let rest = end.saturating_duration_since(Instant::now());
-        Ok(self.client.wait_until_healthy(rest, &|said| self.report(said)).await?)
+        Ok(self.client.wait_until_healthy(rest, &|message| self.report(message)).await?)
     }
 
     async fn run_step<T, E: ToString>(
@@ -233,8 +234,8 @@ impl NodeUpgrade<'_> {
         }
     }
 
-    fn report(&self, said: &str) {
-        let line = format!("{}: {said}", self.node);
-        self.reporter.emit("message", json!({"node": self.node, "message": said}), Some(line));
+    fn report(&self, message: &str) {
+        let line = format!("{}: {message}", self.node);
+        self.reporter.emit("message", json!({"node": self.node, "message": message}), Some(line));
     }
 }

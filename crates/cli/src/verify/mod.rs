@@ -18,7 +18,9 @@ use ichor_core::cluster::section::Role;
 use ichor_core::observe::QueryOutcome;
 use ichor_core::plan::{NodePlan, Plan};
 use ichor_core::probe::ProbeError;
-use ichor_core::verify::{ApiAddress, EtcdMembership, NodeObservations, Observations, Probed, far_ends};
+use ichor_core::verify::{
+    ApiAddress, EtcdMembership, NodeObservations, Observations, Probed, router_peerings,
+};
 use ichor_talos::api::PORT;
 use ichor_talos::kubernetes::KubeNode;
 use ichor_talos::secrets::Bundle;
@@ -57,20 +59,20 @@ pub(crate) struct ClusterObserver<'l> {
 impl ClusterObserver<'_> {
     /// Observes everything in parallel.
     pub(crate) async fn observe(&self) -> Observations {
-        let (mut seen, routers, doors, kubernetes) = tokio::join!(
+        let (mut observations, routers, probes, kubernetes) = tokio::join!(
             self.observe_nodes(),
             self.query_routers(),
             probe_api_addresses(&self.project.plan),
             self.query_kubernetes()
         );
-        (seen.routers, seen.doors) = (routers, doors);
-        (seen.kubernetes_api, seen.kubernetes) = kubernetes;
-        seen
+        (observations.routers, observations.api_addresses) = (routers, probes);
+        (observations.kubernetes_api, observations.kubernetes) = kubernetes;
+        observations
     }
 
     async fn observe_nodes(&self) -> Observations {
         let progress = Progress::count("checking nodes", self.nodes.len());
-        let asked = self.nodes.iter().map(|(plan, configuration)| {
+        let queries = self.nodes.iter().map(|(plan, configuration)| {
             let progress = &progress;
             async move {
                 let observed = Box::pin(self.observe_node(plan, configuration.as_deref())).await;
@@ -78,16 +80,16 @@ impl ClusterObserver<'_> {
                 (plan.name.to_string(), observed)
             }
         });
-        let observed: Vec<_> = stream::iter(asked).buffered(MAX_CONCURRENT).collect().await;
-        let mut seen = Observations::default();
+        let observed: Vec<_> = stream::iter(queries).buffered(MAX_CONCURRENT).collect().await;
+        let mut observations = Observations::default();
         for (name, (node, etcd)) in observed {
-            seen.nodes.insert(name, node);
+            observations.nodes.insert(name, node);
             // The first answer, else the first error.
-            if seen.etcd.as_ref().is_none_or(Result::is_err) {
-                seen.etcd = etcd.or(seen.etcd);
+            if observations.etcd.as_ref().is_none_or(Result::is_err) {
+                observations.etcd = etcd.or(observations.etcd);
             }
         }
-        seen
+        observations
     }
 
     async fn observe_node(
@@ -97,7 +99,7 @@ impl ClusterObserver<'_> {
     ) -> (NodeObservations, Option<Probed<EtcdMembership>>) {
         let name = plan.name.as_str();
         // In maintenance mode only the provider may know its address.
-        let asked = async {
+        let queries = async {
             let provider_report = self.providers.query(name).await;
             (
                 Box::pin(observe::observe_node(
@@ -111,7 +113,7 @@ impl ClusterObserver<'_> {
             )
         };
         let ((NodeObservation { report, members, node }, provider_report), loopbacks) =
-            tokio::join!(asked, probe_loopbacks(plan));
+            tokio::join!(queries, probe_loopbacks(plan));
         let ProviderReport { machine, drives, .. } = provider_report;
         let detail = match &node {
             Some(node) => Some(Box::new(detail::query_detail(node, plan, &report.answer).await)),
@@ -128,17 +130,17 @@ impl ClusterObserver<'_> {
     }
 
     async fn query_routers(&self) -> BTreeMap<String, Probed<Vec<Session>>> {
-        let far = far_ends(&self.project.cluster, &self.project.plan);
+        let far = router_peerings(&self.project.cluster, &self.project.plan);
         let mut wanted: BTreeMap<&str, &str> = BTreeMap::new();
         for (node, _) in &self.nodes {
             let of_node = far.get(node.name.as_str()).into_iter().flatten();
             let askable = of_node.filter(|far| far.software == Software::Frr);
             wanted.extend(askable.map(|far| (far.router.as_str(), far.ssh.as_str())));
         }
-        let asked = wanted
+        let queries = wanted
             .into_iter()
             .map(|(name, ssh)| async move { (name.to_owned(), router::query_sessions(ssh).await) });
-        join_all(asked).await.into_iter().collect()
+        join_all(queries).await.into_iter().collect()
     }
 
     /// Probes the Kubernetes API at its endpoint, and lists its nodes.
@@ -186,10 +188,10 @@ async fn probe_loopbacks(plan: &NodePlan) -> Vec<(IpAddr, Probed<()>)> {
 async fn probe_api_addresses(plan: &Plan) -> Vec<ApiAddress> {
     let vip = plan.cluster.vip.iter().map(|vip| (vip.value, false));
     let anycast = plan.cluster.anycast.iter().map(|net| (net.value.addr(), true));
-    let doors = vip.chain(anycast).map(|(address, anycast)| async move {
+    let probes = vip.chain(anycast).map(|(address, anycast)| async move {
         ApiAddress { address, anycast, answers: probe_tcp(address, endpoint::PORT).await }
     });
-    join_all(doors).await
+    join_all(probes).await
 }
 
 /// Probes a TCP port.

@@ -18,9 +18,9 @@ pub(crate) struct MachineProviders(BTreeMap<String, Probed<Arc<dyn MachineProvid
 
 impl MachineProviders {
     /// Creates the providers of a cluster.
-    pub(crate) fn of(project: &Project) -> Self {
+    pub(crate) fn from_project(project: &Project) -> Self {
         let names = project.plan.nodes.iter().map(|node| (node.name.to_string(), node.vm.is_some()));
-        Self(match Fleet::of(project.name(), &project.plan) {
+        Self(match Fleet::from_plan(project.name(), &project.plan) {
             Ok(fleet) => {
                 let provided =
                     names.filter_map(|(name, _)| fleet.provider(&name).cloned().map(|it| (name, Ok(it))));

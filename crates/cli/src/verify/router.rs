@@ -21,15 +21,16 @@ pub(super) async fn query_sessions(ssh: &str) -> Probed<Vec<Session>> {
     let mut command = Command::new("ssh");
     command.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "--", ssh]);
     command.arg(format!("vtysh -c '{NEIGHBORS}'"));
-    let ran = ProgramRun::new(command, SSH_TIMEOUT).run_async().await.and_then(ProgramOutput::succeeded);
+    let ran =
+        ProgramRun::new(command, SSH_TIMEOUT).run_async().await.and_then(ProgramOutput::require_success);
     let output = ran.map_err(|error| {
         ProbeError::new(match error {
             ProgramError::TimedOut { .. } => {
                 format!("`ssh {ssh}` timed out after {} s", SSH_TIMEOUT.as_secs())
             }
             ProgramError::Failed(output) => {
-                let said = output.stderr_text();
-                format!("`ssh {ssh}` failed: {}", said.trim().lines().last().unwrap_or("no error output"))
+                let message = output.stderr_text();
+                format!("`ssh {ssh}` failed: {}", message.trim().lines().last().unwrap_or("no error output"))
             }
             error => format!("cannot run ssh: {}", disk::io_reason(&io::Error::from(error))),
         })

@@ -1,4 +1,4 @@
-//! The real binary in a fresh folder.
+//! Runs the `ichor` binary in a temporary folder.
 
 use std::env;
 use std::fs;
@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// The leaf of a node that it knows by its port, for FRR.
+use crate::json;
+
+/// FRR configuration of a leaf with an unnumbered session.
 pub const LEAF: &str = "frr defaults datacenter
 hostname leaf
 interface eth0
@@ -24,7 +26,7 @@ router bgp 65100
 exit
 ";
 
-/// What a run gave.
+/// Result of a run.
 pub struct Run {
     pub code: i32,
     pub stdout: String,
@@ -37,13 +39,13 @@ impl Run {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 
-    /// Everything it said.
+    /// Standard output and standard error.
     pub fn all(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 }
 
-/// A fresh folder with files in it.
+/// A temporary folder with files.
 pub fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -54,12 +56,12 @@ pub fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// Runs `ichor` there, with words parted by spaces.
+/// Runs `ichor` in a folder with space-separated arguments.
 pub fn ichor(folder: &Path, words: &str) -> Run {
     ichor_with(folder, words, &[])
 }
 
-/// Runs `ichor` with more in its environment.
+/// Runs `ichor` with additional environment variables.
 pub fn ichor_with(folder: &Path, words: &str, env: &[(&str, &str)]) -> Run {
     let mut command = command(folder, words);
     command.envs(env.iter().copied());
@@ -69,27 +71,38 @@ pub fn ichor_with(folder: &Path, words: &str, env: &[(&str, &str)]) -> Run {
 /// Runs a command to its end.
 pub fn run_of(mut command: Command) -> Run {
     let output = command.output().unwrap();
-    Run {
+    let run = Run {
         code: output.status.code().expect("not killed"),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    };
+    validate(&command, &run);
+    run
 }
 
-/// `ichor` there, not yet started.
+/// Validates the JSON that `ichor` printed, also if another program started it.
+fn validate(command: &Command, run: &Run) {
+    let program = env!("CARGO_BIN_EXE_ichor");
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<&str> =
+        words.filter_map(|word| word.to_str()).skip_while(|word| *word != program).collect();
+    json::validate_run(words.get(1..).unwrap_or_default(), run);
+}
+
+/// Prepares a command that runs `ichor` in a folder.
 pub fn command(folder: &Path, words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ichor"));
     command.args(words.split_whitespace()).current_dir(folder).stdin(Stdio::null());
     command
 }
 
-/// The folder that cargo builds in.
+/// Cargo's target folder.
 pub fn target() -> PathBuf {
     // TARGET/debug/deps/this program
     env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned()
 }
 
-/// The agent as it is on nodes, which `make agent` builds.
+/// The agent for nodes, as built by `make agent`.
 pub fn agent() -> PathBuf {
     let usual = || target().join("release/ichor-agent");
     let path = env::var_os("ICHOR_AGENT").map_or_else(usual, PathBuf::from);
@@ -106,7 +119,7 @@ pub fn root() -> PathBuf {
 pub const EXAMPLES: [&str; 8] =
     ["metallb", "native", "cilium", "namespace", "bird", "gobgp", "homelab", "edge"];
 
-/// A small cluster with nothing wrong.
+/// A small valid cluster.
 pub const GOOD: &str = "\
 cluster: {name: sol, id: 101, talos: v1.13.9, services: [172.20.0.0/16]}
 network: {api: {vip: 10.101.0.10}}

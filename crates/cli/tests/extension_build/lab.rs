@@ -18,25 +18,25 @@ use tempfile::TempDir;
 use super::elf::{AMD64, elf};
 use super::{build, desk, ichor, packed, root, write};
 
-/// Runs a program, which has to work, and returns what it says.
+/// Runs a program, which must succeed, and returns its output.
 fn done(program: &str, words: &[&str]) -> String {
     let output = Command::new(program).args(words).stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("{program}: {error}; scripts/tools oci installs it"));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
-        "{program} {words:?}: {}{said}{}",
+        "{program} {words:?}: {}{text}{}",
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
-    said
+    text
 }
 
 fn agent(folder: &Path) {
     fs::write(folder.join("agent"), elf(AMD64, None, &[], None)).unwrap();
 }
 
-/// Unpacks a layout with umoci, and returns where the root file system of its container is.
+/// Unpacks a layout with umoci, and returns the path of the container's root file system.
 fn unpack(folder: &Path, layout: &str, version: &str, service: &str) -> PathBuf {
     let bundle = folder.join("bundle");
     let image = format!("{}:{version}", folder.join(layout).display());
@@ -45,7 +45,7 @@ fn unpack(folder: &Path, layout: &str, version: &str, service: &str) -> PathBuf 
 }
 
 #[test]
-fn frr_of_debian_12_runs_with_nothing_else_in_its_root() {
+fn frr_of_debian_12_runs_in_its_extension_root() {
     let folder = tempfile::tempdir().unwrap();
     agent(folder.path());
     let words = "extension build --debian bookworm --agent agent -o frr --json";
@@ -65,8 +65,8 @@ fn frr_of_debian_12_runs_with_nothing_else_in_its_root() {
     let root = unpack(folder.path(), "frr", version, "frr");
     let top = root.to_str().unwrap();
     for daemon in ["zebra", "bgpd", "staticd", "bfdd"] {
-        let said = done("chroot", &[top, &format!("/usr/lib/frr/{daemon}"), "--version"]);
-        assert!(said.contains(&format!("{daemon} version {version}")), "{said}");
+        let output = done("chroot", &[top, &format!("/usr/lib/frr/{daemon}"), "--version"]);
+        assert!(output.contains(&format!("{daemon} version {version}")), "{output}");
     }
     fs::write(root.join("tmp/frr.conf"), "router bgp 65000\n neighbor 10.0.0.1 remote-as external\n")
         .unwrap();
@@ -75,7 +75,7 @@ fn frr_of_debian_12_runs_with_nothing_else_in_its_root() {
     assert!(!root.join("bin/sh").exists() && !root.join("usr/bin/sh").exists());
 }
 
-/// Has the daemons of a container run as on a node: a read-only root, a /run to write to, and a network of their own.
+/// Runs the daemons of a container as on a node: with a read-only root, a writable /run and a separate network namespace.
 fn runs(root: &Path, daemons: &[&str]) {
     let script = r#"
         set -eu
@@ -104,13 +104,13 @@ fn runs(root: &Path, daemons: &[&str]) {
         echo "listening: $(grep -c ':26[0-9][0-9] ' "$root/run/listening" || true)"
     "#;
     let words = ["--mount", "--net", "--pid", "--fork", "--kill-child", "bash", "-c", script, "bash"];
-    let said = done("unshare", &[&words, &[root.to_str().unwrap()][..], daemons].concat());
-    assert!(said.contains("router bgp 65000"), "{said}");
-    assert!(said.contains("listening: 0"), "the TCP ports of the daemons are off: {said}");
+    let output = done("unshare", &[&words, &[root.to_str().unwrap()][..], daemons].concat());
+    assert!(output.contains("router bgp 65000"), "{output}");
+    assert!(output.contains("listening: 0"), "the TCP ports of the daemons are off: {output}");
 }
 
 #[test]
-fn frr_10_is_taken_from_an_image() {
+fn frr_10_runs_from_a_container_image() {
     let lab = root().join("target/lab/trixie");
     assert!(lab.is_dir(), "there is no {}; scripts/lab-root makes it", lab.display());
     let folder = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ fn frr_10_is_taken_from_an_image() {
     runs(&root, &["mgmtd", "zebra", "bgpd", "staticd", "bfdd"]);
 }
 
-/// Debian's registry, which ends with the test.
+/// Debian's docker-registry, stopped on drop.
 struct Distribution {
     child: Child,
     host: String,
@@ -187,17 +187,17 @@ fn a_real_registry_has_the_same_digests() {
     let again = ichor(desk.path(), &format!("extension push bird.tar {target} --json"));
 
     assert_eq!(pushed.json()["digest"], digest.as_str(), "{}", pushed.all());
-    assert_eq!(again.json()["blobs_sent"], 0);
-    let there = format!("docker://{target}");
-    let raw = done("skopeo", &["inspect", "--tls-verify=false", "--raw", &there]);
+    assert_eq!(again.json()["blobs_uploaded"], 0);
+    let reference = format!("docker://{target}");
+    let raw = done("skopeo", &["inspect", "--tls-verify=false", "--raw", &reference]);
     assert_eq!(Digest::of_bytes(raw.as_bytes()).to_string(), digest);
     let back = format!("oci:{}:1", desk.path().join("back").display());
-    done("skopeo", &["copy", "--all", "--src-tls-verify=false", &there, &back]);
+    done("skopeo", &["copy", "--all", "--src-tls-verify=false", &reference, &back]);
     let blob =
         |digest: &str| desk.path().join("back/blobs/sha256").join(digest.trim_start_matches("sha256:"));
     assert_eq!(fs::read_to_string(blob(&digest)).unwrap(), raw);
 
-    // What skopeo pushes is read as well.
+    // An image pushed by skopeo can be read.
     let image = format!("oci:{}:1", desk.path().join("image").display());
     let source = format!("docker://{}/me/system:1", registry.host);
     done("skopeo", &["copy", "--all", "--dest-tls-verify=false", &image, &source]);
@@ -209,7 +209,7 @@ fn a_real_registry_has_the_same_digests() {
     assert_eq!(run.code, 0, "{}", run.all());
 }
 
-/// Bytes that no compression makes less of.
+/// Incompressible bytes.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -221,18 +221,18 @@ fn noise(length: usize) -> Vec<u8> {
     std::iter::repeat_with(&mut next).flatten().take(length).collect()
 }
 
-/// Runs `ichor`, which has to work, and says how much memory it had at most, in KiB, and what it said.
+/// Runs `ichor`, which must succeed, and returns its peak memory in KiB and its output.
 fn measured(folder: &Path, words: &str) -> (u64, String) {
     let mut command = Command::new("/usr/bin/time");
     command.args(["--quiet", "--format=%M", "--output=peak", env!("CARGO_BIN_EXE_ichor")]);
     let output = command.args(words.split(' ')).current_dir(folder).stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("/usr/bin/time: {error}; scripts/tools time"));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{words}: {said}{}", String::from_utf8_lossy(&output.stderr));
-    (fs::read_to_string(folder.join("peak")).unwrap().trim().parse().unwrap(), said)
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{words}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    (fs::read_to_string(folder.join("peak")).unwrap().trim().parse().unwrap(), text)
 }
 
-/// An extension with a file that is long.
+/// An extension with a large file.
 fn long_extension() -> FileTree {
     let manifest = "version: v1alpha1\nmetadata:\n  name: long\n  version: \"1\"\n  author: me\n  description: long\n  \
                     compatibility:\n    talos:\n      version: \">= v1.11.0\"\n";
@@ -243,7 +243,7 @@ fn long_extension() -> FileTree {
 }
 
 #[test]
-fn a_long_layer_is_never_in_memory() {
+fn a_large_layer_is_streamed() {
     const MOST: u64 = 64 << 10;
     let desk = tempfile::tempdir().unwrap();
     let extension = long_extension();
@@ -255,10 +255,10 @@ fn a_long_layer_is_never_in_memory() {
 
     for (name, tag) in [("folder", 1), ("archive.tar", 2)] {
         let target = format!("{}/me/{tag}:1", registry.host);
-        let (peak, said) = measured(desk.path(), &format!("extension push {name} {target} --json"));
-        let said: Value = serde_json::from_str(&said).unwrap();
-        assert_eq!(said["digest"], layout.digest.to_string());
-        assert_eq!(said["blobs_sent"], 2);
+        let (peak, output) = measured(desk.path(), &format!("extension push {name} {target} --json"));
+        let output: Value = serde_json::from_str(&output).unwrap();
+        assert_eq!(output["digest"], layout.digest.to_string());
+        assert_eq!(output["blobs_uploaded"], 2);
         assert!(peak < MOST, "{peak} KiB for a push of {name}");
 
         let back = format!("oci:{}:1", desk.path().join(format!("back{tag}")).display());
@@ -270,7 +270,7 @@ fn a_long_layer_is_never_in_memory() {
     assert!(peak < MOST, "{peak} KiB to look into the archive");
 }
 
-/// An installer as it is published, without what boots.
+/// A published installer base, without boot files.
 fn installer_base(arch: Arch) -> NewImage {
     let mut root = FileTree::default();
     root.put("usr/bin/installer", TreeEntry::file(0o755, b"a program"));
@@ -308,7 +308,7 @@ fn the_installer_is_read_by_skopeo_and_umoci() {
         assert_eq!(config["architecture"], arch.word());
         assert_eq!(config["config"]["Entrypoint"], json!(["/bin/installer"]));
         assert_eq!(config["config"]["Env"], json!(["VERSION=v1.13.9"]));
-        // Docker wants as much history as there are layers.
+        // Docker requires a history entry per layer.
         let docker = desk.path().join(format!("{arch}.tar"));
         let override_arch = format!("--override-arch={arch}");
         let target = format!("docker-archive:{}", docker.display());

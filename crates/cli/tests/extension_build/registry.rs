@@ -1,4 +1,4 @@
-//! A registry that knows as much of the protocol as a push and a pull need, and asks for a password where it is told to.
+//! A minimal container registry for pushes and pulls, with optional authentication.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,7 +8,7 @@ use std::thread;
 
 use ichor_image::oci::{Digest, ImageLayout};
 
-/// What it keeps, by path.
+/// The registry and its contents by path.
 type Store = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 pub struct Registry {
@@ -24,7 +24,7 @@ struct Request {
 }
 
 impl Registry {
-    /// Starts one, which takes a name and password or everybody.
+    /// Starts a registry that accepts these credentials, or anonymous clients.
     pub fn start(password: Option<&'static str>) -> Registry {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
@@ -43,7 +43,7 @@ impl Registry {
         Registry { host, store }
     }
 
-    /// Has an image already.
+    /// Adds an image.
     pub fn hold(&self, repository: &str, tag: &str, layout: &ImageLayout) {
         let mut store = self.store.lock().unwrap();
         let mut put = |kind: &str, name: &str, bytes: Vec<u8>| {
@@ -60,12 +60,12 @@ impl Registry {
         }
     }
 
-    /// Asks once more who it is when a blob comes.
+    /// Requires authentication again for the next blob.
     pub fn forget(&self) {
         self.store.lock().unwrap().insert(FORGETFUL.to_owned(), Vec::new());
     }
 
-    /// Changes a byte of every manifest.
+    /// Corrupts a byte of every manifest.
     pub fn spoil(&self) {
         let mut store = self.store.lock().unwrap();
         store
@@ -75,7 +75,7 @@ impl Registry {
     }
 }
 
-/// Where it is kept that nobody is known any more.
+/// Key under which a pending re-authentication is stored.
 const FORGETFUL: &str = "forgetful";
 
 fn read(stream: &TcpStream) -> Option<Request> {
@@ -115,9 +115,9 @@ fn answer(request: &Request, store: &Store, host: &str, password: Option<&str>) 
         };
     }
     if (request.method.as_str(), request.path.as_str()) == ("POST", "/token") {
-        let meant = "grant_type=refresh_token&client_id=ichor&scope=repository:me/bird:pull,push&service=test\
+        let expected = "grant_type=refresh_token&client_id=ichor&scope=repository:me/bird:pull,push&service=test\
                      &refresh_token=1d3n%2Bt1ty";
-        return if request.body == meant.as_bytes() && request.authorization.is_empty() {
+        return if request.body == expected.as_bytes() && request.authorization.is_empty() {
             ("200 OK".to_owned(), br#"{"access_token": "t0k3n"}"#.to_vec())
         } else {
             plain("401 Unauthorized")

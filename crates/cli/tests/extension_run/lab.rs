@@ -1,4 +1,4 @@
-//! A node with the extension, and a leaf with real FRR, on one cable.
+//! A node with the extension and a leaf with real FRR, connected by a cable.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -14,10 +14,10 @@ use crate::common::{LEAF, agent, folder, ichor};
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{self, LabMachine, wait_for};
 
-/// The node's address.
+/// Address of the node.
 const ADDRESS: &str = "10.12.10.1";
 
-/// The address of the node's port, by which the agent finds it.
+/// MAC address of the node's port, by which the agent finds it.
 const PORT: &str = "52:54:00:12:00:01";
 
 const SECRETS: &str = include_str!("../../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
@@ -37,7 +37,7 @@ defaults: {install: {disk: /dev/sda}}
 nodes: [{name: n1, role: controlplane, index: 1, macs: ["52:54:00:12:00:01"]}]
 "#;
 
-/// The leaf of a node that knows it by its address.
+/// FRR configuration of a leaf with a numbered session.
 const GATEWAY: &str = "frr defaults datacenter
 hostname leaf
 ip route 198.51.100.0/24 blackhole
@@ -51,7 +51,7 @@ router bgp 65100
 exit
 ";
 
-/// The extension with the daemon of a Debian.
+/// The extension with the daemon of a Debian release.
 fn extension(backend: &str, suite: &str) -> FileTree {
     let folder = folder(&[]);
     let agent = agent();
@@ -67,12 +67,12 @@ fn extension(backend: &str, suite: &str) -> FileTree {
     image.unpack(&mut layout, &mut MemoryStore::default(), &|| {}).unwrap()
 }
 
-/// The document of a node with FRR in what `ichor build` writes, with this much in the agent's log.
+/// The extension document of a node with FRR from `ichor build`, with this log level of the agent.
 fn built(level: &str) -> Value {
     built_for("frr", "{link: eth0, bfd: false}", level)
 }
 
-/// The same with another daemon and neighbour.
+/// The document for another daemon and neighbour.
 fn built_for(backend: &str, neighbor: &str, level: &str) -> Value {
     let cluster = CLUSTER.replace("BACKEND", backend).replace("NEIGHBOR", neighbor).replace("LEVEL", level);
     let folder = folder(&[("ichor.yaml", &cluster), ("talosctl.yaml", SECRETS)]);
@@ -85,12 +85,12 @@ fn built_for(backend: &str, neighbor: &str, level: &str) -> Value {
     documents.into_iter().find(|it| document::kind(it) == Some("ExtensionServiceConfig")).unwrap()
 }
 
-/// A document with nothing but variables.
-fn told(variables: &[&str]) -> Value {
+/// A document with environment variables only.
+fn document_of_variables(variables: &[&str]) -> Value {
     json!({"apiVersion": "v1alpha1", "kind": "ExtensionServiceConfig", "name": "frr", "environment": variables})
 }
 
-/// Where the unpacked extension lies on the node.
+/// Path of the unpacked extension on the node.
 const EXTENSION: &str = "/tmp/extension";
 
 /// Installs an extension on a node, and returns its service.
@@ -101,7 +101,7 @@ fn install<'n>(node: &'n LabMachine, extension: &FileTree, name: &str) -> Extens
     ExtensionService::new(node, definition, format!("{EXTENSION}/rootfs/usr/local/lib/containers/{name}"))
 }
 
-/// Puts an unpacked image on disk.
+/// Writes an unpacked image to disk.
 fn put(root: &FileTree, folder: &Path) {
     fs::create_dir(folder).unwrap();
     for (path, entry) in root.iter() {
@@ -118,7 +118,7 @@ fn put(root: &FileTree, folder: &Path) {
     }
 }
 
-/// A node on which nothing runs yet, and its leaf.
+/// A node without a running service, and its leaf.
 struct Pair {
     node: LabMachine,
     leaf: LabMachine,
@@ -148,20 +148,19 @@ impl Pair {
         wait_for("routes at both ends", || self.is_routed(), state);
     }
 
-    /// How often there was a session, as the leaf tells.
+    /// Number of established sessions so far, as counted by the leaf.
     fn sessions(&self) -> String {
         self.leaf.ask("vtysh -c 'show bgp neighbors eth0 json' | grep connectionsEstablished")
     }
 
-    /// Everything in the node's /run but what the service may write to, and what mount(8) notes for itself.
+    /// Everything in the node's /run except the writable folders of the service and the state of mount(8).
     fn untouched(&self) -> String {
         let others = ["/run/ichor", "/run/netns", "/run/mount"].map(|path| format!("-path {path} -prune -o"));
         self.node.ask(&format!("find /run {} -print | sort", others.join(" ")))
     }
 }
 
-/// Brings BGP up with a document, gives the service another one, and looks at what became of it all. What has to hold is looked
-/// at with both.
+/// Brings BGP up with a document, restarts the service with another one, and checks the node with both.
 fn runs(suite: &str, first: &Value, second: &Value, holds: impl Fn(&Pair)) {
     let pair = Pair::new();
     let before = pair.untouched();
@@ -174,7 +173,7 @@ fn runs(suite: &str, first: &Value, second: &Value, holds: impl Fn(&Pair)) {
     let status = service.ask("/usr/bin/ichor-agent", "status");
     assert!(status.contains("Established"), "{status}");
 
-    // Talos stops a service whose document was edited, and starts it again.
+    // Talos restarts a service whose document was edited.
     let sessions = pair.sessions();
     pair.leaf.ask("ip -o monitor route >/tmp/changes 2>&1 &");
     service.stop();
@@ -188,7 +187,7 @@ fn runs(suite: &str, first: &Value, second: &Value, holds: impl Fn(&Pair)) {
     assert!(!changes.contains(&format!("Deleted {ADDRESS}")), "{changes}\n{}", service.log());
 
     service.stop();
-    assert_eq!(service.written(), "", "written to the root");
+    assert_eq!(service.root_changes(), "", "written to the root");
     assert_eq!(pair.untouched(), before, "written to the node");
     let mounts = pair.node.ask("grep -c ' /run/ichor' /proc/self/mountinfo || true");
     assert_eq!(mounts.trim(), "0", "mounts that are left on the node");
@@ -205,12 +204,12 @@ fn a_node_of_a_build_routes_with_frr_10() {
 }
 
 #[test]
-fn a_node_that_is_told_by_variables_routes_and_shows_the_namespace_of_its_speaker() {
+fn a_node_configured_by_variables_routes_and_exposes_the_namespace_of_its_speaker() {
     let variables = [&format!("NODE_IP={ADDRESS}"), "ASN_LOCAL=4200000992", "FE_PORTS=eth0"];
     let edited = [&variables[..], &["ICHOR_LOG=debug"]].concat();
     let namespace = std::cell::OnceCell::new();
 
-    runs("bookworm", &told(&variables), &told(&edited), |pair| {
+    runs("bookworm", &document_of_variables(&variables), &document_of_variables(&edited), |pair| {
         let number = pair.node.ask("ip netns exec metallb readlink /proc/self/ns/net");
         let links = pair.node.ask("ip -netns metallb -br link");
         assert!(links.contains("veth"), "{links}");
@@ -231,11 +230,11 @@ fn a_node_of_a_build_routes_with_bird() {
         let status = service.ask("/usr/bin/ichor-agent", "status");
         assert!(status.contains("Established"), "{status}");
         service.stop();
-        assert_eq!(service.written(), "", "written to the root");
+        assert_eq!(service.root_changes(), "", "written to the root");
     }
 }
 
-/// GoBGP 3 tells no leaf that it knows by its port how to reach it.
+/// GoBGP 3 sends no usable next hop over unnumbered sessions.
 #[test]
 fn a_node_of_a_build_routes_with_gobgp() {
     let pair = Pair::new();
@@ -253,7 +252,7 @@ fn a_node_of_a_build_routes_with_gobgp() {
     let status = service.ask("/usr/bin/ichor-agent", "status");
     assert!(status.contains("Established"), "{status}");
 
-    // Talos tells the agent and gobgpd to end, and starts the service with its edited document.
+    // Talos terminates the agent and gobgpd, and starts the service with its edited document.
     let sessions = || pair.leaf.ask("vtysh -c 'show bgp neighbors 10.12.0.1 json' | grep connectionsEst");
     let before = sessions();
     pair.leaf.ask("ip -o monitor route >/tmp/changes 2>&1 &");
@@ -264,5 +263,5 @@ fn a_node_of_a_build_routes_with_gobgp() {
     assert!(!changes.contains(&format!("Deleted {ADDRESS}")), "{changes}\n{}", service.log());
 
     service.stop();
-    assert_eq!(service.written(), "", "written to the root");
+    assert_eq!(service.root_changes(), "", "written to the root");
 }

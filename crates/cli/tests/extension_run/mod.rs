@@ -1,3 +1,3 @@
-//! The extension that `ichor extension build` makes, with the real agent in it, run as Talos runs a service.
+//! The extension of `ichor extension build` with the real agent, run as Talos runs a service.
 
 mod lab;

@@ -1,5 +1,5 @@
-//! `ichor image build` with the programs of the machine: depmod, sbsign, skopeo, and a disk that is full. Needs root, `scripts/tools disk kmod oci
-//! openssl` and `scripts/lab-efi`.
+//! `ichor image build` with installed programs (depmod, sbsign, skopeo) and a full disk. Needs root,
+//! `scripts/tools disk kmod oci openssl` and `scripts/lab-efi`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use ichor_image::media::squashfs::Squashfs;
 
 use super::*;
 
-/// Runs a program in a folder, which has to work, and returns what it says.
-fn told(folder: &Path, program: &str, words: &[&str]) -> String {
+/// Runs a program in a folder, which must succeed, and returns its output.
+fn run_program(folder: &Path, program: &str, words: &[&str]) -> String {
     let output = Command::new(program).args(words).current_dir(folder).stdin(Stdio::null()).output();
     let output = output
         .unwrap_or_else(|error| panic!("{program}: {error}; install it with scripts/tools disk oci openssl"));
-    let said = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{program} {words:?}: {}\n{said}", output.status);
-    said
+    let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{program} {words:?}: {}\n{text}", output.status);
+    text
 }
 
 fn content(path: PathBuf) -> Content {
     fs::read(path).unwrap().into()
 }
 
-/// A file of the list of modules in an initramfs.
+/// A module list file in an initramfs.
 fn list(initramfs: &Content, name: &str) -> String {
     let base = BaseInitramfs::read(initramfs, &mut |_, bytes| {
         let mut kept = Vec::new();
@@ -75,12 +75,12 @@ fn modules_of_all_extensions_are_listed_by_depmod() {
         extensions.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(names(&first), ["zfs", "modules.dep"]);
-    // The list is made anew, and stays the last.
+    // The list is generated again, and remains the last layer.
     assert_eq!(names(&second), ["zfs", "drbd", "frr", "modules.dep"]);
 }
 
 #[test]
-fn what_is_signed_is_verified_by_the_certificate() {
+fn signed_images_are_verified_by_the_certificate() {
     let folder = desk();
     let efi = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/lab/efi");
     for name in ["linuxx64.efi.stub", "systemd-bootx64.efi"] {
@@ -91,7 +91,11 @@ fn what_is_signed_is_verified_by_the_certificate() {
     let request = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=ichor", "-days", "1"];
     for name in ["db", "other"] {
         let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
-        told(folder.path(), "openssl", &[&request[..], &["-keyout", &key, "-out", &certificate]].concat());
+        run_program(
+            folder.path(),
+            "openssl",
+            &[&request[..], &["-keyout", &key, "-out", &certificate]].concat(),
+        );
     }
 
     let run = build(
@@ -103,7 +107,7 @@ fn what_is_signed_is_verified_by_the_certificate() {
     );
 
     assert_eq!(run.code, 0, "{}", run.all());
-    assert!(run.stderr.contains("it has no PCR signature"), "{}", run.stderr);
+    assert!(run.stderr.contains("without a PCR signature"), "{}", run.stderr);
     let image = |ending: &str| folder.path().join(format!("images/talos-v1.13.9-metal-amd64{ending}"));
     let mut heap = AssetCollector::new(Arch::Amd64);
     heap.add("iso", &content(image(".iso"))).unwrap();
@@ -111,8 +115,8 @@ fn what_is_signed_is_verified_by_the_certificate() {
     fs::write(folder.path().join("loader.efi"), loader).unwrap();
     fs::copy(image(".efi"), folder.path().join("image.efi")).unwrap();
     for name in ["loader.efi", "image.efi"] {
-        let said = told(folder.path(), "sbverify", &["--cert", "db.pem", name]);
-        assert!(said.contains("Signature verification OK"), "{name}: {said}");
+        let output = run_program(folder.path(), "sbverify", &["--cert", "db.pem", name]);
+        assert!(output.contains("Signature verification OK"), "{name}: {output}");
         let other =
             Command::new("sbverify").args(["--cert", "other.pem", name]).current_dir(folder.path()).output();
         assert!(!other.unwrap().status.success(), "{name}");
@@ -131,19 +135,23 @@ fn skopeo_reads_the_installer_as_a_layout() {
     assert_eq!(run.code, 0, "{}", run.all());
 
     let stem = "images/talos-v1.13.9-metal-amd64-installer";
-    let of_folder = told(folder.path(), "skopeo", &["inspect", "--raw", &format!("oci:{stem}:{TALOS}")]);
-    let of_archive =
-        told(folder.path(), "skopeo", &["inspect", "--raw", &format!("oci-archive:{stem}.tar:{TALOS}")]);
-    told(folder.path(), "skopeo", &["copy", &format!("oci:{stem}:{TALOS}"), "dir:copied"]);
+    let of_folder =
+        run_program(folder.path(), "skopeo", &["inspect", "--raw", &format!("oci:{stem}:{TALOS}")]);
+    let of_archive = run_program(
+        folder.path(),
+        "skopeo",
+        &["inspect", "--raw", &format!("oci-archive:{stem}.tar:{TALOS}")],
+    );
+    run_program(folder.path(), "skopeo", &["copy", &format!("oci:{stem}:{TALOS}"), "dir:copied"]);
 
     assert_eq!(of_folder, of_archive);
 }
 
-/// Builds on a file system of its own that has so much room, where `out` is, and says what was there afterwards.
-fn in_little_room(folder: &Path, room: &str, temporary: &str, words: &str) -> Run {
+/// Builds on a small file system with `out` on it, and prints the files afterwards.
+fn build_on_small_disk(folder: &Path, options: &str, temporary: &str, words: &str) -> Run {
     fs::create_dir_all(folder.join("small")).unwrap();
     let line = format!(
-        "mount -t tmpfs -o {room} tmpfs small && {{ TMPDIR={temporary} {} image build --installer-base installer-base.tar --cache cache {words}; code=$?; \
+        "mount -t tmpfs -o {options} tmpfs small && {{ TMPDIR={temporary} {} image build --installer-base installer-base.tar --cache cache {words}; code=$?; \
          find small -mindepth 1; exit $code; }}",
         env!("CARGO_BIN_EXE_ichor")
     );
@@ -157,28 +165,28 @@ fn in_little_room(folder: &Path, room: &str, temporary: &str, words: &str) -> Ru
 }
 
 #[test]
-fn a_disk_that_is_full_or_may_not_be_written_to_is_told_and_left_as_it_was() {
+fn a_full_or_read_only_disk_is_reported_and_left_unchanged() {
     let folder = desk();
     let words =
         format!("--talos {TALOS} --base imager.tar --extension frr.tar --product iso,installer -o small/out");
 
-    for (room, said) in [("size=256k", "No space left on device"), ("ro", "Read-only file system")] {
-        let run = in_little_room(folder.path(), room, "/tmp", &words);
+    for (options, message) in [("size=256k", "No space left on device"), ("ro", "Read-only file system")] {
+        let run = build_on_small_disk(folder.path(), options, "/tmp", &words);
 
-        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{room}: {}", run.all());
-        assert!(run.stderr.contains("cannot write small/out"), "{room}: {}", run.stderr);
-        assert!(run.stderr.contains(said), "{room}: {}", run.stderr);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{options}: {}", run.all());
+        assert!(run.stderr.contains("cannot write small/out"), "{options}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{options}: {}", run.stderr);
     }
 }
 
 #[test]
-fn where_there_is_no_room_for_what_is_only_for_a_moment_it_is_told_what_to_do() {
+fn a_full_temporary_folder_is_reported_with_a_remedy() {
     let folder = desk();
     let words = format!("--talos {TALOS} --base imager.tar --extension frr.tar --product netboot -o out");
 
-    let run = in_little_room(folder.path(), "size=8k", "small", &words);
+    let run = build_on_small_disk(folder.path(), "size=8k", "small", &words);
 
     assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.all());
-    assert!(run.stderr.contains("small is full; $TMPDIR names another folder"), "{}", run.stderr);
+    assert!(run.stderr.contains("small is full; set $TMPDIR to another folder"), "{}", run.stderr);
     assert!(!folder.path().join("out").exists());
 }

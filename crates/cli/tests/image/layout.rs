@@ -7,7 +7,7 @@ use super::*;
 const FOLDER: &str = "images/talos-v1.13.9-metal-amd64-installer";
 
 #[test]
-fn an_installer_is_written_as_a_layout_too() {
+fn an_installer_is_written_as_a_layout() {
     let folder = desk();
     let words = format!("--talos {TALOS} --base imager.tar --extension frr.tar --product installer,layout");
 
@@ -27,7 +27,7 @@ fn an_installer_is_written_as_a_layout_too() {
 }
 
 #[test]
-fn a_layout_takes_the_place_of_an_earlier_one_and_of_nothing_else() {
+fn a_layout_replaces_only_an_earlier_layout() {
     let folder = desk();
     let words = |extension: &str| format!("--talos {TALOS} --base imager.tar {extension} --product layout");
     let blobs = || names(&folder.path().join(FOLDER).join("blobs/sha256"));
@@ -42,5 +42,5 @@ fn a_layout_takes_the_place_of_an_earlier_one_and_of_nothing_else() {
     assert_eq!(first.len(), second.len());
     assert_ne!(first, second);
     assert_eq!((refused.code, blobs()), (2, second), "{}", refused.all());
-    assert!(refused.stderr.contains("has mine in it, and is not replaced"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("mine is not part of an OCI layout"), "{}", refused.stderr);
 }

@@ -1,4 +1,4 @@
-//! Extensions of registries: official ones by their catalogue, and the routing extension of a cluster.
+//! Extensions from registries: official ones from their catalogue, and the routing extension of a cluster.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use ichor_image::oci::ImageLayout;
 use super::*;
 use crate::image::release::{extension_layout, layout};
 
-/// The catalogue of a registry that has some official extensions.
+/// The catalogue of a registry with some official extensions.
 fn catalogue(registry: &Registry, names: &[&str]) -> ImageLayout {
     let line = |name: &&str| {
         let extension = extension_layout(name, &format!("etc/{name}"));
@@ -15,12 +15,12 @@ fn catalogue(registry: &Registry, names: &[&str]) -> ImageLayout {
         format!("{}/siderolabs/{name}:20260101.0@{}\n", registry.host, extension.digest)
     };
     let lines: String = names.iter().map(line).collect();
-    // The official one is for amd64 alone, whatever the machines are.
+    // The official catalogue exists for amd64 only.
     layout(Arch::Amd64, &[("image-digests", lines.into_bytes())])
 }
 
 #[test]
-fn an_official_extension_is_found_by_the_catalogue_of_the_release() {
+fn an_official_extension_is_resolved_by_the_catalogue_of_the_release() {
     let folder = desk();
     let registry = Registry::start(None);
     let catalogue = catalogue(&registry, &["gvisor", "zfs"]);
@@ -35,14 +35,13 @@ fn an_official_extension_is_found_by_the_catalogue_of_the_release() {
     let extensions = run.json()["images"][0]["extensions"].clone();
     assert_eq!(extensions, serde_json::json!([{"name": "gvisor", "version": "1.2.3"}]));
     assert_eq!(unknown.code, 2, "{}", unknown.all());
-    let said =
-        "Talos v1.13.9 has no official extension siderolabs/gvizor; it has siderolabs/gvisor, siderolabs/zfs";
-    assert!(unknown.stderr.contains(said), "{}", unknown.stderr);
+    let message = "Talos v1.13.9 has no official extension siderolabs/gvizor; want one of siderolabs/gvisor, siderolabs/zfs";
+    assert!(unknown.stderr.contains(message), "{}", unknown.stderr);
     assert!(!folder.path().join("unknown").exists());
 }
 
 #[test]
-fn a_catalogue_may_be_a_file_and_an_extension_must_have_the_sum_that_it_says() {
+fn a_catalogue_may_be_a_file_and_its_digests_are_verified() {
     let folder = desk();
     let registry = Registry::start(None);
     let catalogue = catalogue(&registry, &["gvisor"]);
@@ -62,14 +61,14 @@ fn a_catalogue_may_be_a_file_and_an_extension_must_have_the_sum_that_it_says() {
 
     assert_eq!(run.code, 0, "{}", run.all());
     assert_eq!(empty.code, 2, "{}", empty.all());
-    assert!(empty.stderr.contains("there is no file image-digests in it"), "{}", empty.stderr);
+    assert!(empty.stderr.contains("missing file image-digests"), "{}", empty.stderr);
     assert_eq!(spoiled.code, 2, "{}", spoiled.all());
     assert!(spoiled.stderr.contains("cannot use the extension siderolabs/gvisor"), "{}", spoiled.stderr);
     assert!(!folder.path().join("spoiled").exists());
 }
 
 #[test]
-fn the_routing_extension_of_a_cluster_is_asked_from_its_registry() {
+fn the_routing_extension_is_pulled_from_the_clusters_registry() {
     let folder = desk();
     let registry = Registry::start(None);
     let example = include_str!("../../../../examples/bird/ichor.yaml");
@@ -84,7 +83,7 @@ fn the_routing_extension_of_a_cluster_is_asked_from_its_registry() {
 
     assert_eq!(without.code, 2, "{}", without.all());
     assert!(
-        without.stderr.contains("the nodes need the routing extension `bird`; give it with --extension"),
+        without.stderr.contains("missing routing extension `bird`; build it with `ichor extension build`"),
         "{}",
         without.stderr
     );

@@ -1,4 +1,4 @@
-//! A release of Talos in small: files of the right form, and of nothing that would run.
+//! A miniature Talos release: files of the right format that cannot run.
 
 use std::fs;
 use std::io::Cursor;
@@ -12,7 +12,7 @@ use ichor_values::Arch;
 /// The kernel of the release.
 pub const KERNEL: &str = "6.18.5-talos";
 
-/// What a machine is called in a program for UEFI, and in one for Linux.
+/// Machine types in PE and ELF headers.
 const AMD64: (u16, u16) = (0x8664, 62);
 const ARM64: (u16, u16) = (0xaa64, 183);
 
@@ -24,7 +24,7 @@ fn short(length: usize) -> u32 {
     length.try_into().unwrap()
 }
 
-/// A kernel that says its version, as those for x86 do.
+/// A kernel image with a version header, as for x86.
 pub fn kernel(version: &str) -> Vec<u8> {
     let mut bytes = vec![0x5a; 0x6000];
     bytes[0x1f1] = 4;
@@ -36,7 +36,7 @@ pub fn kernel(version: &str) -> Vec<u8> {
     bytes
 }
 
-/// A kernel for arm64, which says its version in the text that it boots with.
+/// A kernel image for arm64, whose version is in its banner.
 pub fn arm64_kernel(version: &str) -> Vec<u8> {
     let mut bytes = vec![0x5a; 0x3000];
     bytes[..2].copy_from_slice(b"MZ");
@@ -45,7 +45,7 @@ pub fn arm64_kernel(version: &str) -> Vec<u8> {
     bytes
 }
 
-/// A program for UEFI that says what it is of systemd.
+/// A UEFI program with the name of its systemd component.
 pub fn program(arch: Arch, what: &str) -> Vec<u8> {
     let info = format!("#### LoaderInfo: {what} 259.1 ####\0");
     let mut bytes = b"MZ".to_vec();
@@ -73,7 +73,7 @@ pub fn program(arch: Arch, what: &str) -> Vec<u8> {
     bytes
 }
 
-/// A file of a cpio archive, or its end.
+/// An entry of a cpio archive, or its trailer.
 fn member(name: &str, mode: u32, content: &[u8]) -> Vec<u8> {
     let mut bytes = b"070701".to_vec();
     let numbers = [1, mode, 0, 0, 1, 0, short(content.len()), 0, 0, 0, 0, short(name.len() + 1), 0];
@@ -86,7 +86,7 @@ fn member(name: &str, mode: u32, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// An initramfs with the root file system of a release: what init is, what the release is, and modules of a kernel.
+/// An initramfs with the root file system of a release: init, os-release and kernel modules.
 pub fn initramfs(arch: Arch, talos: &str, kernel: &str) -> Vec<u8> {
     let mut root = FileTree::default();
     root.put(
@@ -101,7 +101,7 @@ pub fn initramfs(arch: Arch, talos: &str, kernel: &str) -> Vec<u8> {
     init.resize(64, 0);
     root.put("usr/bin/init", TreeEntry::file(0o755, init.clone()));
     let mut squashed = Cursor::new(Vec::new());
-    squashfs::write(&root, "", &mut squashed, &squashfs::one_by_one).unwrap();
+    squashfs::write(&root, "", &mut squashed, &squashfs::compress_in_order).unwrap();
     let archive = [
         member(".", 0o040_755, b""),
         member("init", 0o100_755, &init),
@@ -123,7 +123,7 @@ pub fn kernel_image(arch: Arch, talos: &str) -> Vec<u8> {
     uki(&program(arch, "systemd-stub").into(), &sections, 0).unwrap().read().unwrap()
 }
 
-/// Kernel and initramfs, as a release has them, in a folder.
+/// Writes kernel and initramfs of a release to a folder.
 pub fn files(folder: &Path, talos: &str) {
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("vmlinuz-amd64"), kernel(KERNEL)).unwrap();
@@ -132,7 +132,7 @@ pub fn files(folder: &Path, talos: &str) {
     fs::write(folder.join("sha256sum.txt"), "of no use").unwrap();
 }
 
-/// An image that is written as an OCI archive.
+/// Writes an image as an OCI archive.
 pub fn archive(path: &Path, arch: Arch, files: &[(&str, Vec<u8>)]) {
     let mut bytes = Vec::new();
     layout(arch, files).archive(&mut bytes).unwrap();
@@ -150,7 +150,7 @@ pub fn layout(arch: Arch, files: &[(&str, Vec<u8>)]) -> ImageLayout {
     ImageLayout::pack(&[packed], "1")
 }
 
-/// Talos' imager: everything of a release but GRUB.
+/// The image of Talos' imager: all assets of a release except GRUB.
 pub fn imager(path: &Path, talos: &str) {
     let arch = Arch::Amd64;
     let files = [
@@ -163,7 +163,7 @@ pub fn imager(path: &Path, talos: &str) {
     archive(path, arch, &files);
 }
 
-/// The installer without what boots.
+/// The installer image without boot files.
 pub fn installer_base(path: &Path) {
     archive(path, Arch::Amd64, &[("usr/bin/installer", b"installer".to_vec())]);
 }
@@ -175,14 +175,14 @@ pub fn extension(path: &Path, name: &str, file: &str) {
     archive(path, Arch::Amd64, &borrowed(&files));
 }
 
-/// The same extension as an image that is nowhere yet.
+/// The same extension as an image in memory.
 pub fn extension_layout(name: &str, file: &str) -> ImageLayout {
     let file = format!("usr/local/{file}");
     let files = extension_files(name, &[(&file, format!("a file of {name}").into_bytes())]);
     layout(Arch::Amd64, &borrowed(&files))
 }
 
-/// An extension with a kernel module, for machines of an architecture.
+/// An extension with a kernel module for an architecture.
 pub fn modules(path: &Path, arch: Arch, name: &str, kernel: &str) {
     let folder = format!("usr/lib/modules/{kernel}");
     let (file, list) = (format!("{folder}/extras/{name}.ko"), format!("{folder}/modules.dep"));
@@ -203,14 +203,14 @@ fn extension_files(name: &str, files: &[(&str, Vec<u8>)]) -> Vec<(String, Vec<u8
     [("manifest.yaml".to_owned(), manifest.into_bytes())].into_iter().chain(files).collect()
 }
 
-/// A kernel module that does nothing and says what it is.
+/// An empty kernel module with metadata.
 pub fn module(name: &str, kernel: &str) -> Vec<u8> {
     let texts = [format!("alias=pci:{name}*"), format!("name={name}"), format!("vermagic={kernel} SMP")];
     let about: Vec<u8> = texts.iter().flat_map(|text| [text.as_bytes(), b"\0"].concat()).collect();
     let names = b"\0.modinfo\0.shstrtab\0";
     let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
     bytes.resize(16, 0);
-    // To be linked, for amd64.
+    // A relocatable ELF file for amd64.
     for number in [1_u16, 62, 1, 0] {
         bytes.extend(number.to_le_bytes());
     }

@@ -1,3 +1,3 @@
-//! Images with extensions in them: `ichor image build`, and machines that boot what it makes.
+//! `ichor image build` with extensions, and machines that boot the images.
 
 mod lab;

@@ -1,4 +1,4 @@
-//! Labs that run. All daemons are Debian 13's, as `scripts/lab-root` unpacked them.
+//! Running labs with the daemons of Debian 13, as unpacked by `scripts/lab-root`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Run, agent, command, folder, ichor};
 use crate::lab_fabric::CLUSTER;
 
-/// A lab that ends with the test, however the test ends.
+/// A lab that is removed on drop.
 struct Lab {
     name: String,
     desk: tempfile::TempDir,
@@ -36,7 +36,7 @@ impl Lab {
         ichor(self.desk.path(), &format!("lab {verb} --lab {} {rest}", self.name))
     }
 
-    /// What a command in a machine says.
+    /// Output of a command in a machine.
     fn exec(&self, machine: &str, script: &str) -> (bool, String) {
         let mut command =
             command(self.desk.path(), &format!("lab exec --lab {} {machine} -- sh -c", self.name));
@@ -55,7 +55,7 @@ impl Lab {
         Path::new("/run/ichor/lab").join(&self.name)
     }
 
-    /// Its processes, as this machine sees them.
+    /// PIDs of the lab's processes on this machine.
     fn processes(&self) -> Vec<String> {
         let mark = self.folder().display().to_string();
         let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -89,19 +89,19 @@ fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Everything of this machine's own network that a lab could touch.
+/// The network configuration of this machine that a lab must not change.
 fn network() -> String {
     let script = "ip -o link; ip -o address; ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; \
                   ip netns list; cd /proc/sys/net; grep -r . ipv4/conf/all ipv4/conf/default ipv6/conf/all \
                   ipv6/conf/default ipv4/ip_forward ipv4/fib_multipath_hash_policy 2>/dev/null; hostname";
     let output = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    // Cached routes age.
+    // Cached routes expire.
     text.lines().map(|line| line.split(" expires ").next().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn two_labs_of_one_file_run_side_by_side_and_touch_nothing_of_this_machine() {
+fn labs_of_one_file_run_side_by_side_without_changing_the_host() {
     let before = network();
     let labs = ["one", "two"].map(|test| Lab::new(test, CLUSTER));
 
@@ -111,17 +111,20 @@ fn two_labs_of_one_file_run_side_by_side_and_touch_nothing_of_this_machine() {
 
     for run in [&one, &two] {
         assert_eq!(run.code, 0, "{}", run.all());
-        let told = run.json();
-        let sessions = told["sessions"].as_array().unwrap();
+        let report = run.json();
+        let sessions = report["sessions"].as_array().unwrap();
         assert_eq!(sessions.len(), 9);
-        assert!(sessions.iter().all(|session| session["established"] == true), "{told:#}");
-        assert!(told["took_ms"].as_u64().unwrap() > 0);
-        assert!(told["deviations"][0].as_str().unwrap().contains("in the place of FRR 10.3.1"), "{told:#}");
+        assert!(sessions.iter().all(|session| session["established"] == true), "{report:#}");
+        assert!(report["convergence_ms"].as_u64().unwrap() > 0);
+        assert!(
+            report["deviations"][0].as_str().unwrap().contains("runs instead of FRR 10.3.1"),
+            "{report:#}"
+        );
     }
     assert_eq!(network(), before);
     let [lab, other] = &labs;
 
-    // A service address answers, by a leaf and to whoever asks from outside; another node's address is not let through.
+    // A service address answers from a leaf and from outside; the address of another node is not accepted.
     let ping = |from: &str, to: &str| lab.exec("outside", &format!("busybox ping -c 1 -W 2 -I {from} {to}"));
     for to in ["203.0.113.1", "203.0.113.3", "10.10.10.12"] {
         for from in ["198.18.1.1", "198.18.2.1"] {
@@ -131,27 +134,27 @@ fn two_labs_of_one_file_run_side_by_side_and_touch_nothing_of_this_machine() {
     let (_, table) = lab.exec("leaf1", "vtysh -c 'show bgp ipv4 unicast'");
     assert!(!table.contains("192.0.2.66") && table.contains("203.0.113.4/32"), "{table}");
 
-    // A cable is cut at both ends, and one lab's cables are not the other's.
+    // A cable is cut at both ends, and only in its own lab.
     let state = |lab: &Lab, machine: &str, port: &str| {
         lab.exec(machine, &format!("cat /sys/class/net/{port}/carrier")).1
     };
     assert_eq!(lab.act("cut row1:eth0 leaf1:swp1").code, 0);
     assert_eq!((state(lab, "row1", "eth0").trim(), state(lab, "leaf1", "swp1").trim()), ("0", "0"));
     assert_eq!(state(other, "row1", "eth0").trim(), "1");
-    wait_for("the way by the other leaf", || ping("198.18.2.1", "10.10.10.10").0);
+    wait_for("the path through the other leaf", || ping("198.18.2.1", "10.10.10.10").0);
     let heal = lab.act("heal leaf1:swp1");
     assert!(heal.code == 0 && heal.stderr == "row1:eth0 is reconnected\n", "{}", heal.all());
     assert_eq!(state(lab, "row1", "eth0").trim(), "1");
     assert_eq!(lab.act("cut --silent row2").code, 0);
     assert_eq!(state(lab, "row2", "eth0").trim(), "1");
-    wait_for("nobody at a node that is cut off", || !ping("198.18.1.1", "10.10.10.11").0);
+    wait_for("no answer from a node that is cut off", || !ping("198.18.1.1", "10.10.10.11").0);
     assert_eq!(lab.act("heal").code, 0);
     wait_for("the node again", || ping("198.18.1.1", "10.10.10.11").0);
     let wrong = lab.act("cut row1:eth7");
     assert!(wrong.code == 2 && wrong.stderr.contains("did you mean `row1:eth"), "{}", wrong.stderr);
-    let nobody = ichor(lab.desk.path(), &format!("lab status --lab x{}", lab.name));
+    let unknown = ichor(lab.desk.path(), &format!("lab status --lab x{}", lab.name));
     let near = format!("did you mean `{}`?", lab.name);
-    assert!(nobody.code == 2 && nobody.stderr.contains(&near), "{}", nobody.stderr);
+    assert!(unknown.code == 2 && unknown.stderr.contains(&near), "{}", unknown.stderr);
     let report = ichor(lab.desk.path(), &format!("lab test {} --html nowhere/report.html", lab.name));
     assert!(
         report.code == 2 && report.stderr.starts_with("error: cannot write nowhere/report.html"),
@@ -159,7 +162,7 @@ fn two_labs_of_one_file_run_side_by_side_and_touch_nothing_of_this_machine() {
         report.all()
     );
 
-    // The same again is no work; another file is.
+    // A second start changes nothing; another file is refused.
     let again = lab.up("");
     assert!(again.code == 0 && again.stderr.contains("nothing has changed"), "{}", again.all());
     fs::write(lab.desk.path().join("ichor.yaml"), CLUSTER.replace("203.0.113.0/24", "203.0.113.0/25"))
@@ -167,7 +170,7 @@ fn two_labs_of_one_file_run_side_by_side_and_touch_nothing_of_this_machine() {
     let changed = lab.up("");
     assert!(changed.code == 2 && changed.stderr.contains("--replace"), "{}", changed.all());
 
-    let listed = ichor(lab.desk.path(), "lab ls");
+    let listed = ichor(lab.desk.path(), "lab ls --json");
     assert!(labs.iter().all(|lab| listed.stdout.contains(&lab.name)), "{}", listed.stdout);
     for lab in &labs {
         let down = lab.down();
@@ -178,11 +181,11 @@ fn two_labs_of_one_file_run_side_by_side_and_touch_nothing_of_this_machine() {
 }
 
 #[test]
-fn whatever_dies_leaves_nothing() {
+fn killed_processes_leave_no_remains() {
     let before = network();
     let lab = Lab::new("dies", CLUSTER);
 
-    // Whoever brings it up is killed half way.
+    // `ichor lab up` is killed while it starts the lab.
     let mut up =
         command(lab.desk.path(), &lab.words()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_for("the first machines", || lab.processes().len() > 3);
@@ -190,26 +193,26 @@ fn whatever_dies_leaves_nothing() {
     up.wait().unwrap();
     lab.wait_until_gone();
 
-    // It does not come up in time.
+    // The lab does not come up in time.
     let late = lab.up("--timeout 0");
     assert_eq!(late.code, 1, "{}", late.all());
     assert!(late.stderr.contains("after 0 s 9 sessions are not established"), "{}", late.stderr);
     lab.wait_until_gone();
 
-    // What is kept is there, until its holder dies.
+    // A kept lab runs until its init process dies.
     let kept = lab.up("--timeout 0 --keep");
     assert_eq!(kept.code, 1, "{}", kept.all());
     let holder = fs::read_to_string(lab.folder().join("lock")).unwrap();
     assert!(lab.exec("row1", "hostname").1.contains("row1"));
     assert!(Command::new("kill").args(["-KILL", holder.trim()]).status().unwrap().success());
     wait_for("the end of all processes", || lab.processes().is_empty());
-    assert!(lab.act("exec row1 -- true").stderr.contains("there is no lab"));
+    assert!(lab.act("exec row1 -- true").stderr.contains("no lab `"));
     assert_eq!(lab.down().code, 0);
     assert!(!lab.folder().exists());
     assert_eq!(network(), before);
 }
 
-/// Those that find each other by addresses, with gateways that are not FRR or not known, and every daemon.
+/// Numbered sessions, gateways that do not run FRR or are unknown, and every daemon.
 #[test]
 fn gateways_of_all_kinds_come_up() {
     let cases = ["dhcp", "unlisted", "routeros", "fabric"].map(|case| {
@@ -219,7 +222,7 @@ fn gateways_of_all_kinds_come_up() {
     });
     for lab in &cases {
         let run = if lab.name.starts_with("fabric") {
-            // FRR 8.4, on the file system of this machine.
+            // FRR 8.4 of this machine.
             ichor(
                 lab.desk.path(),
                 &format!("lab up --json --name {} --agent {}", lab.name, agent().display()),
@@ -229,9 +232,14 @@ fn gateways_of_all_kinds_come_up() {
         };
 
         assert_eq!(run.code, 0, "{}: {}", lab.name, run.all());
-        let told = run.json();
-        for session in told["sessions"].as_array().unwrap() {
-            assert_eq!(session["established"] == true, session["fault"].is_null(), "{}: {told:#}", lab.name);
+        let report = run.json();
+        for session in report["sessions"].as_array().unwrap() {
+            assert_eq!(
+                session["established"] == true,
+                session["expected_down"].is_null(),
+                "{}: {report:#}",
+                lab.name
+            );
         }
         drop(lab.down());
     }
@@ -247,9 +255,9 @@ fn sessions_of_gobgp_come_up_without_bfd() {
     assert!(run.stderr.contains("no BFD with the nodes: GoBGP 3.36"), "{}", run.stderr);
 }
 
-/// FRR 8.4 leaves it out of the group of next hops that its routes share, where it is not kept from having groups.
+/// With next-hop groups enabled, FRR 8.4 omits such a path from the group that its routes share.
 #[test]
-fn a_path_by_a_port_that_lost_its_carrier_for_a_moment_is_used_again() {
+fn a_path_is_used_again_after_a_short_loss_of_carrier() {
     let lab = Lab::new("carrier", CLUSTER);
     let words = format!("lab up --name {} --agent {}", lab.name, agent().display());
     let up = ichor(lab.desk.path(), &words);
@@ -258,12 +266,12 @@ fn a_path_by_a_port_that_lost_its_carrier_for_a_moment_is_used_again() {
     let paths = |machine: &str, to: &str| {
         lab.exec(machine, &format!("ip route show {to} proto bgp | grep -c ' dev '")).1.trim().to_owned()
     };
-    let whole = || paths("leaf1", "203.0.113.1") == "3" && paths("row1", "default") == "2";
-    wait_for("all paths", whole);
+    let all_paths = || paths("leaf1", "203.0.113.1") == "3" && paths("row1", "default") == "2";
+    wait_for("all paths", all_paths);
 
     assert_eq!(lab.act("cut row1:eth0").code, 0);
     wait_for("the other paths", || paths("leaf1", "203.0.113.1") == "2" && paths("row1", "default") == "1");
     assert_eq!(lab.act("heal").code, 0);
 
-    wait_for("all paths again", whole);
+    wait_for("all paths again", all_paths);
 }

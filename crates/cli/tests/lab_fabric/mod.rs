@@ -1,4 +1,4 @@
-//! `ichor lab up` and what goes with it: a fabric of real daemons, and nothing of it left behind.
+//! `ichor lab up` and related commands: a fabric of real daemons, and its cleanup.
 
 mod lab;
 
@@ -9,14 +9,14 @@ use crate::common::{folder, ichor, ichor_with};
 const CLUSTER: &str = include_str!("../../../../examples/namespace/ichor.yaml");
 
 #[test]
-fn all_programs_that_are_missing_are_told_at_once_with_their_packages() {
+fn missing_programs_are_reported_together_with_their_packages() {
     let desk = folder(&[("ichor.yaml", CLUSTER)]);
     fs::create_dir(desk.path().join("empty")).unwrap();
 
     let run = ichor(desk.path(), "lab up --root empty");
 
     assert_eq!(run.code, 2, "{}", run.all());
-    for part in ["/usr/lib/frr/bgpd, vtysh (Debian: frr)", "gobgpd, gobgp (Debian: gobgpd)", "empty has no"] {
+    for part in ["/usr/lib/frr/bgpd, vtysh (Debian: frr)", "gobgpd, gobgp (Debian: gobgpd)", "empty lacks"] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
 }
@@ -33,22 +33,22 @@ fn a_cluster_without_routing_has_no_lab() {
 }
 
 #[test]
-fn a_lab_that_is_not_there_is_told() {
+fn a_missing_lab_is_reported() {
     let desk = folder(&[]);
     let run_folder = [("XDG_RUNTIME_DIR", desk.path().to_str().unwrap())];
 
-    for words in ["lab down nobody-has-this", "lab exec --lab nobody-has-this a -- true"] {
+    for words in ["lab down missing", "lab exec --lab missing a -- true"] {
         let run = ichor_with(desk.path(), words, &run_folder);
 
         assert_eq!(run.code, 2, "{}", run.all());
-        assert!(run.stderr.contains("there is no lab `nobody-has-this`"), "{}", run.stderr);
+        assert!(run.stderr.contains("no lab `missing`"), "{}", run.stderr);
     }
     let run = ichor_with(desk.path(), "lab down ../x", &run_folder);
-    assert!(run.code == 2 && run.stderr.contains("`../x` is no name for a lab"), "{}", run.all());
+    assert!(run.code == 2 && run.stderr.contains("`../x` is not a lab name"), "{}", run.all());
 }
 
 #[test]
-fn a_topology_for_containerlab_is_what_a_build_has() {
+fn the_containerlab_topology_matches_that_of_the_build() {
     let desk = folder(&[("ichor.yaml", CLUSTER)]);
 
     let run = ichor(desk.path(), "lab topology");

@@ -1,4 +1,4 @@
-//! A client of Talos' API as small as can be, so that what the simulator says is not judged by ichor's own.
+//! A minimal client of the Talos API, so that the simulator is not tested with ichor's own client.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-/// By what somebody comes to a node.
+/// Credentials for a connection.
 #[derive(Clone)]
 pub enum Key {
-    /// Nothing, and whoever answers is believed.
+    /// No credentials; every server is trusted.
     None,
-    /// A certificate, and only who has one of the authority is believed.
+    /// A client certificate; the server must have a certificate of the CA.
     Certificate(Arc<(Pem, Pair)>),
 }
 
@@ -35,7 +35,7 @@ pub enum Key {
 pub struct Client(Grpc<Channel>);
 
 impl Client {
-    /// Connects to a node, or says why not.
+    /// Connects to a node.
     pub async fn connect(address: IpAddr, key: &Key) -> Result<Self, String> {
         let config = Arc::new(config(key));
         let connector = Connector { address: SocketAddr::new(address, PORT), config };
@@ -44,7 +44,7 @@ impl Client {
         channel.map(|channel| Self(Grpc::new(channel))).map_err(|error| format!("{error:?}"))
     }
 
-    /// A call with one answer.
+    /// A unary call.
     pub async fn call<Q, A>(&mut self, path: &'static str, request: Q) -> Result<A, Status>
     where
         Q: Message + Default + 'static,
@@ -56,7 +56,7 @@ impl Client {
         answer.map(tonic::Response::into_inner)
     }
 
-    /// A call whose answer comes in pieces.
+    /// A server-streaming call.
     pub async fn stream<Q, A>(&mut self, path: &'static str, request: Q) -> Result<Streaming<A>, Status>
     where
         Q: Message + Default + 'static,
@@ -69,7 +69,7 @@ impl Client {
         answer.map(tonic::Response::into_inner)
     }
 
-    /// All pieces of an answer.
+    /// All messages of a stream.
     pub async fn all<Q, A>(&mut self, path: &'static str, request: Q) -> Result<Vec<A>, Status>
     where
         Q: Message + Default + 'static,

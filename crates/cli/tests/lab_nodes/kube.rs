@@ -1,4 +1,4 @@
-//! A client of Kubernetes' API, by what a kubeconfig says.
+//! A client of the Kubernetes API, configured by a kubeconfig.
 
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// What a kubeconfig says.
+/// Endpoint and credentials of a kubeconfig.
 pub struct Kube {
     pub server: SocketAddr,
     authority: Pem,
@@ -26,7 +26,7 @@ pub struct Kube {
 }
 
 impl Kube {
-    /// Reads a kubeconfig as Talos sends it: a file in a packed archive.
+    /// Unpacks a kubeconfig as sent by Talos: a file in a compressed archive.
     pub fn unpack(packed: &[u8]) -> Self {
         let mut archive = tar::Archive::new(GzDecoder::new(packed));
         let mut entry = archive.entries().unwrap().next().unwrap().unwrap();
@@ -47,7 +47,7 @@ impl Kube {
         }
     }
 
-    /// Asks; with or without the certificate.
+    /// Sends a request with or without the client certificate.
     pub async fn ask(&self, known: bool, method: Method, path: &str, body: &str) -> (u16, String) {
         let mut roots = RootCertStore::empty();
         roots.add(der(&self.authority)).unwrap();
@@ -76,7 +76,7 @@ impl Kube {
         (code, String::from_utf8(text.to_vec()).unwrap())
     }
 
-    /// What a path has, as JSON.
+    /// The JSON response for a path.
     pub async fn get(&self, path: &str) -> Value {
         let (code, text) = self.ask(true, Method::GET, path, "").await;
         assert_eq!(code, 200, "{text}");

@@ -1,4 +1,4 @@
-//! `ichor lab nodes`: simulated machines, asked over the wire by a client that is not ichor's.
+//! `ichor lab nodes`: simulated machines, queried with an independent client.
 
 mod client;
 mod kube;
@@ -29,7 +29,7 @@ use simulator::Simulator;
 const MACHINE_STATUS: &str = "MachineStatuses.runtime.talos.dev";
 
 #[tokio::test]
-async fn machines_go_from_maintenance_to_a_cluster_that_runs() {
+async fn machines_in_maintenance_mode_become_a_running_cluster() {
     let simulator = Simulator::start(4, "");
     let mut first = simulator.reach(simulator.leased(0), &Key::None).await;
 
@@ -53,21 +53,21 @@ async fn machines_go_from_maintenance_to_a_cluster_that_runs() {
 }
 
 #[tokio::test]
-async fn health_is_told_check_by_check_and_the_kubeconfig_opens_kubernetes() {
+async fn health_checks_are_reported_and_the_kubeconfig_works() {
     let simulator = Simulator::start(4, "");
     simulator.bring_up().await;
     let mut client = simulator.reach(simulator.fixed(0), &simulator.admin()).await;
 
     let wait = Some(api_common::Duration { seconds: 20, nanos: 0 });
     let request = HealthCheckRequest { wait_timeout: wait, cluster_info: None };
-    let said: Vec<HealthCheckProgress> = client.all(method::HEALTH_CHECK, request).await.unwrap();
+    let messages: Vec<HealthCheckProgress> = client.all(method::HEALTH_CHECK, request).await.unwrap();
     let packed: Vec<Data> = client.all(method::KUBECONFIG, Empty {}).await.unwrap();
     let kube = Kube::unpack(&packed.into_iter().flat_map(|piece| piece.bytes).collect::<Vec<_>>());
 
-    let said: Vec<_> = said.into_iter().map(|progress| progress.message).collect();
-    assert!(said[0].starts_with("discovered nodes: [\"127."), "{said:?}");
-    assert_eq!(said[1], "waiting for etcd to be healthy: ...");
-    assert_eq!(said.last().unwrap(), "waiting for all k8s nodes to report schedulable: OK");
+    let messages: Vec<_> = messages.into_iter().map(|progress| progress.message).collect();
+    assert!(messages[0].starts_with("discovered nodes: [\"127."), "{messages:?}");
+    assert_eq!(messages[1], "waiting for etcd to be healthy: ...");
+    assert_eq!(messages.last().unwrap(), "waiting for all k8s nodes to report schedulable: OK");
     assert_eq!(kube.server.ip(), simulator.vip());
     assert_eq!(kube.ask(true, Method::GET, "/readyz", "").await, (200, "ok".to_owned()));
     assert_eq!(kube.ask(false, Method::GET, "/version", "").await.0, 401);
@@ -84,7 +84,7 @@ async fn roles_and_authorities_are_enforced() {
     let simulator = Simulator::start(1, "");
     simulator.build();
     simulator.apply(0).await;
-    let stranger = Simulator::start(1, "");
+    let foreign_simulator = Simulator::start(1, "");
 
     let mut reader = simulator.reach(simulator.fixed(0), &simulator.with_role("os:reader")).await;
     let version = reader.call::<_, VersionResponse>(method::VERSION, Empty {}).await;
@@ -92,8 +92,8 @@ async fn roles_and_authorities_are_enforced() {
 
     assert!(version.is_ok());
     assert_eq!((refused.code(), refused.message()), (Code::PermissionDenied, "not authorized"));
-    // In TLS 1.3 a server says that it does not take a certificate after the greeting.
-    let foreign = simulator.known_by(&stranger);
+    // In TLS 1.3 a server rejects a client certificate after the handshake.
+    let foreign = simulator.known_by(&foreign_simulator);
     let refused = match Client::connect(simulator.fixed(0), &foreign).await {
         Ok(mut client) => {
             let version = client.call::<_, VersionResponse>(method::VERSION, Empty {}).await;
@@ -102,18 +102,18 @@ async fn roles_and_authorities_are_enforced() {
         Err(error) => error,
     };
     assert!(refused.contains("UnknownCA") || refused.contains("DecryptError"), "{refused}");
-    let nobody = match Client::connect(simulator.fixed(0), &Key::None).await {
+    let rejection = match Client::connect(simulator.fixed(0), &Key::None).await {
         Ok(mut client) => {
             format!("{:?}", client.call::<_, VersionResponse>(method::VERSION, Empty {}).await.unwrap_err())
         }
         Err(error) => error,
     };
-    assert!(nobody.contains("CertificateRequired"), "{nobody}");
+    assert!(rejection.contains("CertificateRequired"), "{rejection}");
     assert_eq!(simulator.status()["bootstrap_count"], 0);
 }
 
 #[tokio::test]
-async fn a_watch_follows_a_node_through_its_reboot_and_configurations_are_refused_in_talos_words() {
+async fn a_watch_follows_a_reboot_and_rejected_configurations_have_the_errors_of_talos() {
     let simulator = Simulator::start(1, "--fault cp1:refuse-config");
     simulator.build();
     let mut client = simulator.reach(simulator.leased(0), &Key::None).await;
@@ -128,7 +128,7 @@ async fn a_watch_follows_a_node_through_its_reboot_and_configurations_are_refuse
 
     let first = watch.message().await.unwrap().unwrap();
     let refused = simulator.try_apply(0, simulator.config(0), false).await.unwrap_err();
-    assert_eq!(simulator.tell("heal cp1").code, 0);
+    assert_eq!(simulator.control("heal cp1").code, 0);
     let invalid =
         simulator.try_apply(0, b"machine: {type: worker}\ncluster: {}\n".to_vec(), false).await.unwrap_err();
     let dry = simulator.try_apply(0, simulator.config(0), true).await.unwrap();
@@ -151,7 +151,7 @@ async fn a_watch_follows_a_node_through_its_reboot_and_configurations_are_refuse
 }
 
 #[tokio::test]
-async fn old_releases_tell_less_in_maintenance() {
+async fn old_releases_report_less_in_maintenance_mode() {
     let simulator = Simulator::start(1, "--talos v1.12.4");
     let mut client = simulator.reach(simulator.leased(0), &Key::None).await;
 
@@ -164,7 +164,7 @@ async fn old_releases_tell_less_in_maintenance() {
 }
 
 #[tokio::test]
-async fn nodes_fail_as_they_are_told_to_while_they_run() {
+async fn faults_are_injected_into_running_nodes() {
     let simulator = Simulator::start(3, "");
     simulator.bring_up().await;
     let admin = simulator.admin();
@@ -172,19 +172,19 @@ async fn nodes_fail_as_they_are_told_to_while_they_run() {
     let logs =
         || LogsRequest { namespace: "system".to_owned(), id: "etcd".to_owned(), ..LogsRequest::default() };
 
-    assert_eq!(simulator.tell("fault cp1:slow:300ms").code, 0);
+    assert_eq!(simulator.control("fault cp1:slow:300ms").code, 0);
     let begun = Instant::now();
     client.call::<_, VersionResponse>(method::VERSION, Empty {}).await.unwrap();
     assert!(begun.elapsed() >= Duration::from_millis(300));
-    let nothing = simulator.tell("heal cp1 slowly");
+    let nothing = simulator.control("heal cp1 slowly");
     assert!(
         nothing.code == 2 && nothing.stderr.contains("`slowly` is not a fault; want one of slow, "),
         "{}",
         nothing.all()
     );
-    assert_eq!(simulator.tell("heal cp1 slow").code, 0);
+    assert_eq!(simulator.control("heal cp1 slow").code, 0);
 
-    assert_eq!(simulator.tell("fault cp1:reset-mid-stream").code, 0);
+    assert_eq!(simulator.control("fault cp1:reset-mid-stream").code, 0);
     let follow = LogsRequest { follow: true, tail_lines: -1, ..logs() };
     let mut stream = client.stream::<_, Data>(method::LOGS, follow).await.unwrap();
     assert!(stream.message().await.unwrap().is_some());
@@ -198,19 +198,19 @@ async fn nodes_fail_as_they_are_told_to_while_they_run() {
             .is_empty()
     );
 
-    assert_eq!(simulator.tell("fault cp2:lose-quorum").code, 0);
+    assert_eq!(simulator.control("fault cp2:lose-quorum").code, 0);
     simulator.wait_for(|status| status["nodes"][0]["ready"] == false).await;
     let lost =
         client.call::<_, EtcdMemberListResponse>(method::ETCD_MEMBER_LIST, Empty {}).await.unwrap_err();
     assert_eq!((lost.code(), lost.message()), (Code::Unavailable, "etcdserver: no leader"));
-    assert_eq!(simulator.tell("heal cp2").code, 0);
+    assert_eq!(simulator.control("heal cp2").code, 0);
     simulator.wait_for(|status| status["nodes"][0]["ready"] == true).await;
 
-    assert_eq!(simulator.tell("fault cp3:late-reboot:400ms").code, 0);
+    assert_eq!(simulator.control("fault cp3:late-reboot:400ms").code, 0);
     let mut third = simulator.reach(simulator.fixed(2), &admin).await;
     let (begun, before) = (Instant::now(), simulator.stages("cp3").len());
     third.call::<_, ActionResponse>(method::REBOOT, RebootRequest::default()).await.unwrap();
-    // A machine that is busy may look away for as long as it is dark; the journal does not.
+    // On a busy machine a poll may miss the outage; the journal records it.
     let back = || {
         simulator.stages("cp3")[before..]
             .iter()
@@ -220,21 +220,21 @@ async fn nodes_fail_as_they_are_told_to_while_they_run() {
     simulator.wait_for(|_| back()).await;
     assert!(begun.elapsed() >= Duration::from_millis(400));
 
-    assert_eq!(simulator.tell("power cp1 off").code, 0);
+    assert_eq!(simulator.control("power cp1 off").code, 0);
     simulator.wait_for(|status| status["nodes"][0]["addresses"] == json!([])).await;
     let mut by_vip = simulator.reach(simulator.vip(), &admin).await;
     assert!(
         by_vip.call::<_, VersionResponse>(method::VERSION, Empty {}).await.is_ok(),
         "another one took it over"
     );
-    assert_eq!(simulator.tell("power cp1 on").code, 0);
+    assert_eq!(simulator.control("power cp1 on").code, 0);
     simulator
         .wait_for(|status| status["nodes"][0]["ready"] == true && status["nodes"][0]["stage"] == "running")
         .await;
 }
 
 #[tokio::test]
-async fn machines_of_others_and_clocks_that_are_wrong_are_seen_at_the_door() {
+async fn foreign_machines_and_wrong_clocks_are_detected_by_the_tls_handshake() {
     let simulator =
         Simulator::start(3, "--fault cp1:other-ca --fault cp2:other-identity --fault cp3:clock-skew:2h");
     simulator.build();
@@ -245,12 +245,12 @@ async fn machines_of_others_and_clocks_that_are_wrong_are_seen_at_the_door() {
     simulator.wait_for(|status| status["nodes"][2]["stage"] == "booting").await;
 
     assert!(links.contains("permanentAddr: 02:ee:"), "{links}");
-    simulator.turned_away(simulator.leased(0), "UnknownIssuer").await;
-    simulator.turned_away(simulator.fixed(2), "NotValidYet").await;
+    simulator.expect_rejection(simulator.leased(0), "UnknownIssuer").await;
+    simulator.expect_rejection(simulator.fixed(2), "NotValidYet").await;
 }
 
 #[tokio::test]
-async fn five_hundred_nodes_are_one_process_with_little_memory() {
+async fn five_hundred_nodes_run_in_one_process_with_little_memory() {
     let simulator = Simulator::start(500, "");
     simulator
         .wait_for(|status| {
@@ -270,7 +270,7 @@ async fn five_hundred_nodes_are_one_process_with_little_memory() {
 }
 
 #[test]
-fn what_runs_in_the_background_leaves_nothing_behind_when_it_is_stopped() {
+fn a_stopped_background_simulation_leaves_no_processes() {
     let folder = tempfile::tempdir().unwrap();
 
     let run = ichor(folder.path(), "lab nodes 2 -o lab --boot 1ms --detach");
@@ -290,7 +290,7 @@ fn what_runs_in_the_background_leaves_nothing_behind_when_it_is_stopped() {
 }
 
 #[test]
-fn an_interrupt_ends_it_cleanly() {
+fn an_interrupt_ends_the_simulation_cleanly() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = command(folder.path(), "lab nodes 2 -o lab --boot 1ms")
         .stdout(Stdio::null())
@@ -312,38 +312,38 @@ fn an_interrupt_ends_it_cleanly() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_said() {
+fn unsupported_clusters_are_reported() {
     let folder = crate::common::folder(&[("a/ichor.yaml", "version: 1\n")]);
-    let said = |words: &str| {
+    let messages = |words: &str| {
         let run = ichor(folder.path(), words);
         (run.code, run.stderr)
     };
 
-    assert!(said("lab nodes").1.contains("no number of nodes"));
-    assert!(said("lab nodes 2 --fault cp1:nonsense").1.contains("slow, reset-mid-stream"));
-    let (code, text) = said("lab nodes 2 -o b --fault cp9:slow");
+    assert!(messages("lab nodes").1.contains("no number of nodes"));
+    assert!(messages("lab nodes 2 --fault cp1:nonsense").1.contains("slow, reset-mid-stream"));
+    let (code, text) = messages("lab nodes 2 -o b --fault cp9:slow");
     assert!(!folder.path().join("b").exists());
     assert!(code == 2 && text.contains("unknown node `cp9`; did you mean `cp1`?"), "{text}");
-    let (code, text) = said("lab nodes 2 -o a");
+    let (code, text) = messages("lab nodes 2 -o a");
     assert!(code == 2 && text.contains("already exists"), "{text}");
-    assert!(said("lab nodes 0").1.contains("0 is not in 1..=4000"));
-    assert!(said("lab nodes 2 --boot soon").1.contains("500ms"));
+    assert!(messages("lab nodes 0").1.contains("0 is not in 1..=4000"));
+    assert!(messages("lab nodes 2 --boot soon").1.contains("500ms"));
 }
 
-/// The process that `--detach` left, by the folder in its command line.
+/// PID of the process started by `--detach`, found by the folder in its command line.
 fn only_pid(folder: &std::path::Path) -> i32 {
     let folder = folder.canonicalize().unwrap();
-    let ours = |pid: &i32| {
+    let is_simulator = |pid: &i32| {
         let place = std::fs::read_link(format!("/proc/{pid}/cwd"));
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         place.is_ok_and(|place| place == folder) && line.windows(5).any(|window| window == b"nodes")
     };
     let all = std::fs::read_dir("/proc").unwrap();
     let mut pids = all.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
-    pids.find(ours).expect("it runs")
+    pids.find(is_simulator).expect("it runs")
 }
 
-/// Whether a process has ended, within a moment; one that nobody asked about yet counts as ended.
+/// Whether a process exits shortly; a zombie counts as exited.
 fn is_gone_soon(pid: i32) -> bool {
     let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let gone = || stat().is_empty() || stat().contains(") Z ");
@@ -354,7 +354,7 @@ fn is_gone_soon(pid: i32) -> bool {
     gone()
 }
 
-/// Nobody listens where the nodes of a folder did.
+/// Asserts that no process listens on the addresses of a folder's nodes.
 fn assert_free(folder: &std::path::Path) {
     let file = std::fs::read_to_string(folder.join("lab/ichor.yaml")).unwrap();
     let addresses = file.split("dhcp: ").skip(1).filter_map(|rest| rest.split('}').next());

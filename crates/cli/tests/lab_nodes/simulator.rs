@@ -1,4 +1,4 @@
-//! Simulated nodes in a folder of their own, that end with the test.
+//! Simulated nodes in a temporary folder, stopped on drop.
 
 use std::fs;
 use std::net::IpAddr;
@@ -19,24 +19,24 @@ use tonic::{Code, Status};
 use super::client::{Client, Key};
 use crate::common::{Run, ichor};
 
-/// How long anything may take.
+/// Time limit of all waits.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// Delays by which a cluster is up in a moment.
+/// Short delays for fast tests.
 const QUICK: &str = "--install 20ms --boot 20ms --start 10ms";
 
-/// Nodes that run.
+/// Running simulated nodes.
 pub struct Simulator {
     folder: TempDir,
-    /// The number of their network.
+    /// Number of their network.
     pub id: u8,
-    /// The nodes.
+    /// Names of the nodes.
     pub places: Vec<ScenarioNode>,
-    /// The secrets of their cluster.
+    /// Secrets of their cluster.
     pub bundle: Bundle,
 }
 
 impl Simulator {
-    /// Starts nodes in the background, with more words on the command line.
+    /// Starts nodes in the background, with additional arguments.
     pub fn start(nodes: u32, words: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let run = ichor(folder.path(), &format!("lab nodes {nodes} -o lab {QUICK} --detach {words}"));
@@ -55,51 +55,51 @@ impl Simulator {
         self.folder.path().join("lab")
     }
 
-    /// A word to the nodes.
-    pub fn tell(&self, words: &str) -> Run {
+    /// Sends a control command to the nodes.
+    pub fn control(&self, words: &str) -> Run {
         ichor(&self.folder(), &format!("lab nodes {words}"))
     }
 
-    /// How the nodes are.
+    /// Status of the nodes.
     pub fn status(&self) -> Value {
-        self.tell("status --json").json()
+        self.control("status --json").json()
     }
 
-    /// The lines of the journal.
+    /// Lines of the journal.
     pub fn journal(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder().join("simulator/journal.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The stages that a node has come to.
+    /// Stages that a node has reached.
     pub fn stages(&self, node: &str) -> Vec<String> {
         let own = self.journal().into_iter().filter(|line| line["node"] == node);
         own.filter_map(|line| line["stage"].as_str().map(str::to_owned)).collect()
     }
 
-    /// Where a node is before it is configured.
+    /// Address of a node before it is configured.
     pub fn leased(&self, nth: usize) -> IpAddr {
         self.places[nth].leased.into()
     }
 
-    /// Where it is afterwards.
+    /// Address of a node after it is configured.
     pub fn fixed(&self, nth: usize) -> IpAddr {
         let [_, _, high, low] = self.places[nth].index.to_be_bytes();
         IpAddr::from([127, self.id, high, low])
     }
 
-    /// The address of the API.
+    /// Address of the Kubernetes API.
     pub fn vip(&self) -> IpAddr {
         IpAddr::from([127, self.id, 127, 1])
     }
 
-    /// The key of the administrator.
+    /// Credentials of the administrator.
     pub fn admin(&self) -> Key {
         let text = fs::read_to_string(self.folder().join("admin.yaml")).unwrap();
         Self::key(&self.bundle.os.crt, read_admin(&text).unwrap())
     }
 
-    /// A key with a role.
+    /// Credentials with a role.
     pub fn with_role(&self, role: &str) -> Key {
         let now = ichor_values::Moment::parse("2026-01-01T00:00:00Z").unwrap();
         let life = Duration::from_hours(24 * 3650);
@@ -107,29 +107,29 @@ impl Simulator {
         Self::key(&self.bundle.os.crt, pair)
     }
 
-    /// The key of the administrator of other nodes, who believes ours.
+    /// Credentials of another cluster's administrator, who trusts our CA.
     pub fn known_by(&self, other: &Self) -> Key {
-        let Key::Certificate(theirs) = other.admin() else { unreachable!("it has a certificate") };
-        Self::key(&self.bundle.os.crt, theirs.1.clone())
+        let Key::Certificate(certificate) = other.admin() else { unreachable!("it has a certificate") };
+        Self::key(&self.bundle.os.crt, certificate.1.clone())
     }
 
     fn key(authority: &Pem, pair: Pair) -> Key {
         Key::Certificate(Arc::new((authority.clone(), pair)))
     }
 
-    /// The configurations of all nodes, as `ichor build` writes them.
+    /// Runs `ichor build` for the configurations of all nodes.
     pub fn build(&self) {
         let run = ichor(&self.folder(), "build");
         assert_eq!(run.code, 0, "{}", run.all());
     }
 
-    /// The configuration of a node.
+    /// Configuration of a node.
     pub fn config(&self, nth: usize) -> Vec<u8> {
         let path = Path::new("build/simulated/nodes").join(&self.places[nth].name).join("machine.yaml");
         fs::read(self.folder().join(path)).unwrap()
     }
 
-    /// Connects as soon as somebody answers.
+    /// Connects as soon as a server answers.
     pub async fn reach(&self, address: IpAddr, key: &Key) -> Client {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -141,8 +141,8 @@ impl Simulator {
         }
     }
 
-    /// Connects as the administrator until somebody answers, whose certificate must be refused with these words.
-    pub async fn turned_away(&self, address: IpAddr, words: &str) {
+    /// Connects as the administrator until a server answers whose certificate is rejected with this error.
+    pub async fn expect_rejection(&self, address: IpAddr, words: &str) {
         let until = Instant::now() + PATIENCE;
         loop {
             let error = Client::connect(address, &self.admin()).await.err().expect("it is refused");
@@ -154,13 +154,13 @@ impl Simulator {
         }
     }
 
-    /// Gives a node its configuration.
+    /// Applies its configuration to a node.
     pub async fn apply(&self, nth: usize) {
         let answer = self.try_apply(nth, self.config(nth), false).await.unwrap();
         assert_eq!(answer.messages[0].mode, ApplyMode::NoReboot as i32);
     }
 
-    /// Gives a node that waits for it a configuration, and tells what it says.
+    /// Applies a configuration to a node in maintenance mode, and returns the response.
     pub async fn try_apply(
         &self,
         nth: usize,
@@ -171,7 +171,7 @@ impl Simulator {
         self.reach(self.leased(nth), &Key::None).await.call(method::APPLY_CONFIGURATION, request).await
     }
 
-    /// Bootstraps as soon as the node takes it.
+    /// Bootstraps etcd as soon as the node accepts it.
     pub async fn bootstrap(&self, nth: usize) {
         let mut client = self.reach(self.fixed(nth), &self.admin()).await;
         let until = Instant::now() + PATIENCE;
@@ -188,7 +188,7 @@ impl Simulator {
         }
     }
 
-    /// From machines that wait to a cluster that runs.
+    /// Brings all machines up to a running cluster.
     pub async fn bring_up(&self) {
         self.build();
         for nth in 0..self.places.len() {
@@ -205,7 +205,7 @@ impl Simulator {
         .await;
     }
 
-    /// Waits for something to be so.
+    /// Waits until a condition holds.
     pub async fn wait_for(&self, so: impl Fn(&Value) -> bool) {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -218,7 +218,7 @@ impl Simulator {
         }
     }
 
-    /// The YAML of a resource.
+    /// YAML of a resource.
     pub async fn resource(&self, client: &mut Client, namespace: &str, kind: &str, id: &str) -> String {
         let request =
             cosi::GetRequest { namespace: namespace.to_owned(), r#type: kind.to_owned(), id: id.to_owned() };
@@ -229,7 +229,7 @@ impl Simulator {
 
 impl Drop for Simulator {
     fn drop(&mut self) {
-        let run = self.tell("stop");
+        let run = self.control("stop");
         if !std::thread::panicking() {
             assert_eq!(run.code, 0, "{}", run.all());
         }

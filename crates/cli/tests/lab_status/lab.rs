@@ -1,4 +1,4 @@
-//! A lab of real daemons, looked at. They are Debian 13's, as `scripts/lab-root` unpacked them.
+//! Status of a lab with the daemons of Debian 13, as unpacked by `scripts/lab-root`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -15,7 +15,7 @@ use crate::common::{Run, agent, command, folder, ichor, root};
 
 const CLUSTER: &str = include_str!("../../../../examples/namespace/ichor.yaml");
 
-/// A lab that ends with the test, however the test ends.
+/// A lab that is removed on drop.
 struct Lab {
     name: String,
     desk: tempfile::TempDir,
@@ -43,7 +43,7 @@ impl Lab {
         ichor(self.desk.path(), &self.words(words))
     }
 
-    /// Starts something that goes on.
+    /// Starts a command in the background.
     fn start(&self, words: &str) -> Child {
         let mut command = command(self.desk.path(), &self.words(words));
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -53,7 +53,7 @@ impl Lab {
         self.act("status --json").json()
     }
 
-    /// Looks until it is so.
+    /// Polls the status until a condition holds.
     fn wait(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
@@ -82,7 +82,7 @@ fn session<'v>(view: &'v Value, one: &str, other: &str) -> &'v Value {
 fn paths(view: &Value, prefix: &str, router: &str) -> u64 {
     let prefixes = view["prefixes"].as_array().unwrap();
     let prefix = prefixes.iter().find(|it| it["prefix"] == prefix);
-    prefix.and_then(|it| it["paths"][router].as_u64()).unwrap_or(0)
+    prefix.and_then(|it| it["path_counts"][router].as_u64()).unwrap_or(0)
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -90,16 +90,16 @@ fn signal(child: &Child, signal: Signal) {
 }
 
 #[test]
-fn a_lab_is_seen_and_its_cuts_are_felt() {
+fn the_status_shows_sessions_and_cut_cables() {
     let lab = Lab::up("seen");
 
-    // Everything stands, from both ends, with BFD and with what came and went.
-    let whole = |view: &Value| {
+    // Every session is established at both ends, with BFD and prefix counts.
+    let is_complete = |view: &Value| {
         let fabric = session(view, "row1", "leaf1");
         let came = ["local", "remote"].iter().all(|end| fabric[end]["prefixes_received"].as_u64() > Some(0));
         view["ok"] == true && came && paths(view, "203.0.113.1/32", "leaf2") == 3
     };
-    let view = lab.wait("all of it", whole);
+    let view = lab.wait("all of it", is_complete);
     let fabric = session(&view, "row1", "leaf1");
     for end in ["local", "remote"] {
         assert_eq!(
@@ -107,26 +107,26 @@ fn a_lab_is_seen_and_its_cuts_are_felt() {
             (&"established".into(), &true.into()),
             "{fabric:#}"
         );
-        assert!(fabric[end]["uptime"].is_u64(), "{fabric:#}");
+        assert!(fabric[end]["uptime_seconds"].is_u64(), "{fabric:#}");
     }
     assert_eq!(session(&view, "row1", "row1:metallb")["remote"]["state"], "established");
     assert_eq!(paths(&view, "10.10.10.10/32", "leaf1"), 1);
     let leaf = view["machines"].as_array().unwrap().iter().find(|it| it["machine"] == "leaf1").unwrap();
     assert!(
-        leaf["memory_bytes"].as_u64().unwrap() > 1 << 20 && leaf["ipv4_routes"].as_u64().unwrap() > 3,
+        leaf["memory_bytes"].as_u64().unwrap() > 1 << 20 && leaf["ipv4_route_count"].as_u64().unwrap() > 3,
         "{leaf:#}"
     );
     let text = lab.act("status");
     assert_eq!(text.code, 0, "{}", text.all());
-    assert!(text.stdout.contains("9 of 9 sessions stand, 6 of 6 machines ready"), "{}", text.stdout);
+    assert!(text.stdout.contains("9 of 9 sessions up, 6 of 6 machines ready"), "{}", text.stdout);
 
-    // Where nobody sits in front of it, a change is told when it happens.
+    // Without a terminal, every change is printed.
     let mut watch = lab.start("status --watch");
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.next().unwrap().contains("9 of 9"));
     assert_eq!(lab.act("cut row1:eth0").code, 0);
-    let mut told = |part: &str| lines.by_ref().find(|line| line.contains(part)).unwrap_or_default();
-    assert!(told("row1:eth0: cut").starts_with("20"));
+    let mut next_change = |part: &str| lines.by_ref().find(|line| line.contains(part)).unwrap_or_default();
+    assert!(next_change("row1:eth0: cut").starts_with("20"));
     let view = lab.wait("a cut", |view| session(view, "row1", "leaf1")["up"] == false);
     assert_eq!(view["failed_links"], serde_json::json!([{"link": "row1:eth0", "silent": false}]));
     lab.wait("one path less, and why", |view| {
@@ -137,22 +137,22 @@ fn a_lab_is_seen_and_its_cuts_are_felt() {
     assert_eq!(text.code, 1, "{}", text.all());
     assert!(text.stdout.contains("row1:eth0: cut") && text.stdout.contains("hint: "), "{}", text.stdout);
     assert_eq!(lab.act("heal").code, 0);
-    lab.wait("all of it again", whole);
-    told("row1:eth0: healed");
+    lab.wait("all of it again", is_complete);
+    next_change("row1:eth0: healed");
     signal(&watch, Signal::SIGTERM);
     let status = watch.wait().unwrap();
-    assert!(status.code().is_some(), "it ends by itself: {status}");
+    assert!(status.code().is_some(), "the capture ends: {status}");
 
-    // Silently: the carrier is there, and BFD finds out.
+    // A silent cut keeps the carrier and is detected by BFD.
     assert_eq!(lab.act("cut --silent row2:eth1").code, 0);
     let view = lab.wait("a silent cut", |view| session(view, "row2", "leaf2")["up"] == false);
     assert_eq!(view["failed_links"], serde_json::json!([{"link": "row2:eth1", "silent": true}]));
     assert_eq!(lab.act("heal").code, 0);
-    lab.wait("all of it at last", whole);
+    lab.wait("all of it at last", is_complete);
 }
 
 #[test]
-fn packets_on_a_cable_are_kept_each_once() {
+fn packets_on_a_cable_are_captured_once() {
     let lab = Lab::up("kept");
     lab.wait("all of it", |view| view["ok"] == true);
     let dump = |path: &Path, filter: &str| {
@@ -163,10 +163,10 @@ fn packets_on_a_cable_are_kept_each_once() {
         String::from_utf8(output.stdout).unwrap()
     };
 
-    // Three pings, there and back: six packets, and Ctrl-C leaves a whole file.
+    // Three pings with replies are six packets, and Ctrl-C leaves a complete file.
     let mut capture = lab.start("capture leaf1:swp1");
-    let mut said = BufReader::new(capture.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(said.next().unwrap().contains("listening on row1:eth0, leaf1:swp1"));
+    let mut lines = BufReader::new(capture.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().contains("listening on row1:eth0, leaf1:swp1"));
     let record: Value =
         serde_json::from_slice(&fs::read(format!("/run/ichor/lab/{}/lab.json", lab.name)).unwrap()).unwrap();
     let leaf = record["machine_pids"][0].as_i64().unwrap().to_string();
@@ -175,7 +175,7 @@ fn packets_on_a_cable_are_kept_each_once() {
     assert!(pinged.status.success(), "{}", String::from_utf8_lossy(&pinged.stdout));
     signal(&capture, Signal::SIGINT);
     assert!(capture.wait().unwrap().success());
-    let last = said.last().unwrap();
+    let last = lines.last().unwrap();
     let file = lab.desk.path().join("leaf1-swp1.pcapng");
     let all = dump(&file, "");
     assert_eq!(last, format!("{} packets of leaf1:swp1 in leaf1-swp1.pcapng", all.lines().count()));
@@ -183,7 +183,7 @@ fn packets_on_a_cable_are_kept_each_once() {
     assert_eq!(pings.lines().count(), 6, "{pings}");
     assert!(dump(&file, "udp port 3784").lines().count() > 4, "{all}");
 
-    // As many as are wanted, to whoever reads.
+    // A limited number of packets to a pipe.
     let output = command(lab.desk.path(), &lab.words("capture row1 -o - --count 7")).output().unwrap();
     assert!(output.status.success());
     let file = lab.desk.path().join("piped.pcapng");
@@ -196,7 +196,7 @@ fn packets_on_a_cable_are_kept_each_once() {
 }
 
 #[test]
-fn the_dashboard_cuts_and_heals_and_leaves_the_terminal_as_it_was() {
+fn the_dashboard_cuts_and_heals_cables_and_restores_the_terminal() {
     let lab = Lab::up("shown");
     lab.wait("all of it", |view| view["ok"] == true);
     let ichor = env!("CARGO_BIN_EXE_ichor");
@@ -238,7 +238,7 @@ fn the_dashboard_cuts_and_heals_and_leaves_the_terminal_as_it_was() {
         assert!(screen.trim_end().ends_with("done"), "{screen}");
     };
 
-    // Down to the second cable, which is cut and healed.
+    // Selects the second cable, cuts and heals it.
     let screen = shown(&[("\x1b[B", ""), ("c", "cut"), ("h", "healed"), ("q", "")], "");
     untouched(&screen);
     for part in ["sessions", "prefixes", "row1:eth1", "happened", "healed"] {

@@ -1,13 +1,13 @@
-//! `ichor lab status` and `ichor lab capture`: what is seen of a lab that runs.
+//! `ichor lab status` and `ichor lab capture`.
 
 mod lab;
 
 use crate::common::{folder, ichor_with};
 
 #[test]
-fn a_lab_that_is_not_there_is_told() {
+fn a_missing_lab_is_reported() {
     let (desk, runtime) = (folder(&[]), folder(&[]));
-    // Without root's rights labs are there.
+    // Labs of unprivileged users are in this folder.
     let env = [("XDG_RUNTIME_DIR", runtime.path().to_str().unwrap())];
 
     for words in ["status", "status --json", "status --watch", "capture cp1:fab0"] {

@@ -1,10 +1,10 @@
-//! `ichor lab test`: a running fabric against the proof, and what cannot be tested.
+//! `ichor lab test`: a running fabric compared with the prediction.
 
 mod lab;
 
 use crate::common::{folder, ichor_with};
 
-/// Two nodes with two leafs, and a spine above them: quick to fail and to heal.
+/// Two nodes, two leafs and a spine: a small fabric that fails and heals quickly.
 pub const CLUSTER: &str = "\
 cluster: {name: trial, id: 10, talos: v1.13.9}
 network:
@@ -32,9 +32,9 @@ nodes:
 ";
 
 #[test]
-fn without_a_lab_it_says_how_to_have_one() {
+fn a_missing_lab_is_reported_with_a_remedy() {
     let desk = folder(&[("ichor.yaml", CLUSTER)]);
-    // Without root's rights labs are there.
+    // Labs of unprivileged users are in this folder.
     let env = [("XDG_RUNTIME_DIR", desk.path().to_str().unwrap())];
 
     let run = ichor_with(desk.path(), "lab test ichor.yaml", &env);
@@ -42,5 +42,5 @@ fn without_a_lab_it_says_how_to_have_one() {
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("start one with `ichor lab up ichor.yaml`"), "{}", run.stderr);
     let run = ichor_with(desk.path(), "lab test nosuch", &env);
-    assert!(run.code == 2 && run.stderr.contains("there is no lab `nosuch`"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("no lab `nosuch`"), "{}", run.stderr);
 }

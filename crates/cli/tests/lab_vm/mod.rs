@@ -1,3 +1,3 @@
-//! Labs in a virtual machine: commands there are as commands here.
+//! Labs in a virtual machine, where commands behave as on the host.
 
 mod lab;

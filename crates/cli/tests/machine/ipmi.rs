@@ -1,4 +1,4 @@
-//! Real machines with a stand-in for ipmitool.
+//! Physical machines with a stand-in for ipmitool.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ nodes:
      power: {ipmi: 10.0.9.21, user: admin, password: {env: BMC}}}
 ";
 
-/// Writes down its arguments, wants the password in its environment, and remembers whether the machine is on.
+/// Records its arguments, requires the password in the environment, and stores the power state.
 const TOOL: &str = r#"#!/bin/sh
 cd "$(dirname "$0")"
 echo "$@" >>calls
@@ -25,7 +25,7 @@ esac
 "#;
 
 #[test]
-fn a_machine_is_switched_on_and_off_and_its_password_is_no_argument() {
+fn a_machine_is_powered_on_and_off_without_a_password_argument() {
     let folder = folder(&[("ichor.yaml", FILE), ("bin/ipmitool", TOOL)]);
     let tool = folder.path().join("bin/ipmitool");
     fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
@@ -54,7 +54,7 @@ fn a_machine_is_switched_on_and_off_and_its_password_is_no_argument() {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_named() {
+fn a_missing_tool_is_named() {
     let folder = folder(&[("ichor.yaml", FILE)]);
 
     let run = ichor_with(folder.path(), "machine check", &[("BMC", "x"), ("PATH", "/nowhere")]);

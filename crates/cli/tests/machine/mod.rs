@@ -1,4 +1,4 @@
-//! `ichor machine`: the real binary, and what stands in for hypervisors and controllers.
+//! `ichor machine` with stand-ins for hypervisors and BMCs.
 
 mod bringup;
 mod ipmi;

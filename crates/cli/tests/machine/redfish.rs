@@ -1,5 +1,5 @@
-//! Real machines with a stand-in for their controller, which answers as DMTF's schemas have it (ServiceRoot, Session,
-//! ComputerSystem, Manager, VirtualMedia) and refuses what they do not know.
+//! Physical machines with a stand-in for a BMC, which follows DMTF's schemas (ServiceRoot, Session, ComputerSystem,
+//! Manager, VirtualMedia) and rejects unknown properties.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -15,14 +15,14 @@ pub const USER: &str = "admin";
 pub const PASSWORD: &str = "calvin and hobbes";
 pub const IMAGE: &str = "https://images.sol/talos.iso";
 
-/// How the controller is, and what was done with it.
+/// State of the BMC, and its recorded calls.
 pub struct State {
-    /// Whether it has sessions, and actions for media; else a password in every call, and changes of the drive.
+    /// Whether it supports sessions and media actions; otherwise basic authentication and PATCH on drives.
     is_modern: bool,
     systems: Vec<&'static str>,
     drives: usize,
     pub power: &'static str,
-    /// How many more looks a change of power takes.
+    /// Number of polls until a power change completes.
     lag: u32,
     pending: Option<&'static str>,
     pub images: Vec<Option<String>>,
@@ -31,7 +31,7 @@ pub struct State {
     opened: u32,
     pub resets: Vec<String>,
     pub faults: Vec<String>,
-    /// What happens when the machine is switched on or off.
+    /// Called when the machine is powered on or off.
     pub switched: Option<Box<dyn Fn(bool) + Send>>,
 }
 
@@ -248,14 +248,14 @@ fn collection(paths: impl Iterator<Item = String>) -> Value {
     json!({"Members@odata.count": members.len(), "Members": members})
 }
 
-fn refuse(status: u16, said: &str) -> Reply {
+fn refuse(status: u16, message: &str) -> Reply {
     Reply::new(
         status,
-        json!({"error": {"code": "Base.1.8.GeneralError", "message": "see the messages", "@Message.ExtendedInfo": [{"Message": said}]}}),
+        json!({"error": {"code": "Base.1.8.GeneralError", "message": "see the messages", "@Message.ExtendedInfo": [{"Message": message}]}}),
     )
 }
 
-/// A machine of metal behind a controller.
+/// A physical machine with a BMC.
 struct Site {
     controller: Controller,
     folder: TempDir,
@@ -275,15 +275,15 @@ impl Site {
 
     fn run(&self, words: &str) -> Run {
         let run = ichor_with(self.folder.path(), &format!("machine {words}"), &[("BMC", PASSWORD)]);
-        assert!(!run.all().contains(PASSWORD), "a secret is told: {}", run.all());
-        assert_eq!(self.controller.state().faults, [""; 0], "the controller refuses this");
-        assert_eq!(self.controller.state().sessions, [""; 0], "sessions are few: each is closed");
+        assert!(!run.all().contains(PASSWORD), "a secret is printed: {}", run.all());
+        assert_eq!(self.controller.state().faults, [""; 0], "rejected by the BMC");
+        assert_eq!(self.controller.state().sessions, [""; 0], "every session is closed");
         run
     }
 }
 
 #[test]
-fn a_machine_gets_its_cd_boots_it_once_and_is_switched_on_and_off() {
+fn a_machine_boots_its_cd_once_and_is_powered_on_and_off() {
     for is_modern in [true, false] {
         let site = Site::new(Controller::start(is_modern), "apply", "");
 
@@ -309,7 +309,7 @@ fn a_machine_gets_its_cd_boots_it_once_and_is_switched_on_and_off() {
 }
 
 #[test]
-fn what_somebody_else_put_in_is_taken_out_for_ours_and_else_left() {
+fn a_foreign_medium_is_replaced_by_ours_but_never_ejected() {
     let site = Site::new(Controller::start(true), "apply", "");
     site.controller.state().images[0] = Some("https://images.sol/firmware.iso".to_owned());
 
@@ -320,7 +320,7 @@ fn what_somebody_else_put_in_is_taken_out_for_ours_and_else_left() {
 }
 
 #[test]
-fn a_medium_that_no_controller_can_fetch_is_told_before_anything_is_done() {
+fn a_medium_without_a_url_is_reported_before_changes() {
     let site = Site::new(Controller::start(true), "metal-iso", "");
 
     let run = site.run("make");
@@ -336,7 +336,7 @@ fn a_medium_that_no_controller_can_fetch_is_told_before_anything_is_done() {
 }
 
 #[test]
-fn one_machine_of_several_has_to_be_named() {
+fn a_bmc_with_several_systems_needs_a_choice() {
     let controller = Controller::start(true);
     controller.state().systems = vec!["1", "2"];
     let site = Site::new(controller, "apply", "");
@@ -350,7 +350,7 @@ fn one_machine_of_several_has_to_be_named() {
 }
 
 #[test]
-fn a_wrong_password_is_told_without_being_shown() {
+fn a_wrong_password_is_reported_without_printing_it() {
     let site = Site::new(Controller::start(true), "apply", "");
 
     let run = ichor_with(site.folder.path(), "machine start", &[("BMC", "hunter2")]);

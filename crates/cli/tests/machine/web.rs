@@ -1,4 +1,4 @@
-//! A server over TLS, as small as one can be: what stands in for others is built on it.
+//! A minimal TLS web server, the base of stand-ins.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -13,18 +13,18 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use sha2::{Digest as _, Sha256};
 
-/// What was asked.
+/// A request.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub method: String,
-    /// Its parts, each without escapes.
+    /// Decoded path segments.
     pub path: Vec<String>,
     pub query: Vec<(String, String)>,
     pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
 }
 
-/// What is answered.
+/// A response.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub status: u16,
@@ -45,17 +45,17 @@ impl Reply {
     }
 }
 
-/// A server until the test ends.
+/// A server, stopped on drop.
 pub struct Web {
     pub url: String,
-    /// The fingerprint of its certificate.
+    /// Fingerprint of its certificate.
     pub pin: String,
-    /// The certificate of its authority.
+    /// Certificate of its CA.
     pub ca: String,
 }
 
 impl Web {
-    /// Answers every request by `answer`, each connection in a thread of its own.
+    /// Answers every request with `answer`, with a thread per connection.
     pub fn start(answer: impl Fn(&Ask) -> Reply + Send + Sync + 'static) -> Self {
         let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
         let authority = self_signed("stand-in", &mut OsRng, Moment::from_unix(now - 60).unwrap()).unwrap();
@@ -112,7 +112,7 @@ fn read(stream: &mut BufReader<StreamOwned<ServerConnection, TcpStream>>) -> Opt
         headers.insert(name.to_lowercase(), value.trim().to_owned());
     }
     let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
-    assert!(!headers.contains_key("transfer-encoding"), "the servers that this stands for want a length");
+    assert!(!headers.contains_key("transfer-encoding"), "the simulated servers require a length");
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
@@ -120,7 +120,7 @@ fn read(stream: &mut BufReader<StreamOwned<ServerConnection, TcpStream>>) -> Opt
     Some(Ask { method, path, query: form(query), headers, body })
 }
 
-/// The pairs of a form or a query.
+/// Parses a form or a query string.
 pub fn form(text: &str) -> Vec<(String, String)> {
     let pairs = text.split('&').filter(|pair| !pair.is_empty());
     pairs
@@ -129,7 +129,7 @@ pub fn form(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A text without escapes.
+/// Decodes percent escapes.
 fn plain(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();

@@ -1,4 +1,4 @@
-//! Machines that got their addresses from a DHCP server: real ports, servers and clients, with simulated nodes behind them. Needs
+//! Machines with addresses from a DHCP server: real ports, servers and clients, with simulated nodes behind them. Needs
 //! `scripts/tools dhcp`.
 
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::common::run_of;
 use crate::simulated::{Simulated, steps};
 use ichor_testbed::lab::{LabMachine, RootFileSystem, wait_for};
 
-/// What a client does with its lease.
+/// Lease script of the client.
 const TAKE: &str = r#"#!/bin/sh
 case $1 in
 bound | renew)
@@ -18,15 +18,15 @@ bound | renew)
 esac
 "#;
 
-/// Two machines on a bridge, and whoever brings them up there.
+/// A bridge with two machines and the host that runs `ichor up`.
 struct Hall {
     desk: LabMachine,
     nodes: LabMachine,
 }
 
 impl Hall {
-    /// The ports have the MAC addresses that `ichor lab nodes` gives, with this number in them. Every port answers for its own
-    /// addresses only, as machines of their own do.
+    /// The ports have the MAC addresses of `ichor lab nodes` with this network number. Every port answers ARP for its own
+    /// addresses only, like a separate machine.
     fn new() -> Self {
         let (desk, nodes) = (LabMachine::new(RootFileSystem::Own), LabMachine::new(RootFileSystem::Own));
         desk.ask(
@@ -38,14 +38,14 @@ impl Hall {
             nodes.cable_with([port, mac], &desk, [&cable, "02:00:09:ff:ff:01"]);
             desk.ask(&format!("ip link set {cable} address $(printf 02:00:09:ff:ff:%02x $(cat /sys/class/net/{cable}/ifindex)) master hall"));
         }
-        // What their configurations say.
+        // Addresses in their configurations.
         nodes.ask("ip address add 10.9.0.11/16 dev cp1 && ip address add 10.9.127.1/16 dev cp1 && ip address add 10.9.0.12/16 dev worker1");
         nodes.write("/tmp/take", TAKE);
         nodes.ask("chmod +x /tmp/take");
         Self { desk, nodes }
     }
 
-    /// Two simulated machines with these addresses, of which the cluster file does not know.
+    /// Simulates two machines with these addresses, which are not in the cluster file.
     fn simulate(&self, leased: [&str; 2], more: &str) -> Simulated {
         let file = |text: &str| {
             let id = text.split("id: ").nth(1).unwrap().split(',').next().unwrap();
@@ -63,7 +63,7 @@ impl Hall {
         simulated
     }
 
-    /// Has a client ask for an address on a port, and keep it; the address.
+    /// Starts a DHCP client on a port, and returns its address.
     fn lease(&self, port: &str) -> String {
         self.nodes.ask(&format!(
             "busybox udhcpc -f -i {port} -s /tmp/take -t 20 -T 1 >/tmp/{port}.client 2>&1 & echo $! >/tmp/{port}.pid"
@@ -73,19 +73,19 @@ impl Hall {
         self.nodes.ask(&format!("cat /tmp/{port}")).trim().to_owned()
     }
 
-    /// Tells the client of a port: USR1 is to renew its lease, USR2 to give it back.
-    fn tell_client(&self, port: &str, signal: &str) {
+    /// Signals the client of a port: USR1 renews the lease, USR2 releases it.
+    fn signal_client(&self, port: &str, signal: &str) {
         self.nodes.ask(&format!("kill -{signal} $(cat /tmp/{port}.pid)"));
     }
 
-    /// A file that a server here writes.
+    /// Path of a file that a server writes.
     fn file(&self, path: &str) -> PathBuf {
         self.desk.path(path)
     }
 }
 
 #[test]
-fn machines_are_found_among_the_neighbours_and_have_to_be_the_nodes() {
+fn machines_are_found_in_the_neighbour_table_and_verified() {
     let hall = Hall::new();
     hall.nodes.ask("ip address add 10.9.128.77/16 dev cp1 && ip address add 10.9.128.99/16 dev worker1");
     let nodes = hall.simulate(["10.9.128.77", "10.9.128.99"], "--fault worker1:other-identity");
@@ -98,23 +98,23 @@ fn machines_are_found_among_the_neighbours_and_have_to_be_the_nodes() {
     for run in [&nowhere, &elsewhere] {
         assert!(!run.stdout.contains("10.9.128."), "{}", run.all());
     }
-    assert!(planned.stdout.contains("10.9.128.77 (dhcp, by the neighbour table)"), "{}", planned.all());
-    // The port that answers for the address is the node's, and the machine behind it is not.
+    assert!(planned.stdout.contains("10.9.128.77 (dhcp, from the neighbour table)"), "{}", planned.all());
+    // The port has the MAC address of the node, but another machine is behind it.
     assert_eq!(refused.code, 1, "{}", refused.all());
     assert!(refused.stdout.contains("10.9.128.99"), "{}", refused.all());
     assert!(nodes.asked("/ApplyConfiguration").is_empty());
 
     nodes.heal("worker1");
-    let told = nodes.up_well("--neighbours 10.9.128.0/24");
+    let event_log = nodes.up_well("--neighbours 10.9.128.0/24");
 
-    assert!(steps(&told).contains(&("worker1", "apply")), "{told:?}");
+    assert!(steps(&event_log).contains(&("worker1", "apply")), "{event_log:?}");
     nodes.assert_up();
     let table = hall.desk.ask("ip neighbour show to 10.9.128.0/24");
     assert!(table.contains("10.9.128.99 dev hall lladdr 02:00:09:00:0c:00"), "{table}");
 }
 
 #[test]
-fn a_machine_that_gets_its_address_later_is_found_among_the_neighbours() {
+fn a_machine_with_a_late_address_is_found_in_the_neighbour_table() {
     let hall = Hall::new();
     hall.nodes.ask("ip address add 10.9.128.77/16 dev cp1 && ip address add 10.9.128.99/16 dev worker1");
     let nodes = hall.simulate(["10.9.128.77", "10.9.128.99"], "");
@@ -126,9 +126,9 @@ fn a_machine_that_gets_its_address_later_is_found_among_the_neighbours() {
     hall.desk.ask("ip link set to-worker1 up");
     let done = up.wait_with_output().unwrap();
 
-    let told = crate::simulated::events(&String::from_utf8(done.stdout).unwrap());
+    let event_log = crate::simulated::events(&String::from_utf8(done.stdout).unwrap());
     let found =
-        told.iter().find(|event| event["event"] == "discovered" && event["node"] == "worker1").unwrap();
+        event_log.iter().find(|event| event["event"] == "discovered" && event["node"] == "worker1").unwrap();
     assert_eq!(
         (&found["source"], &found["address"]),
         (&"neighbours".into(), &"10.9.128.99".into()),
@@ -138,7 +138,7 @@ fn a_machine_that_gets_its_address_later_is_found_among_the_neighbours() {
 }
 
 #[test]
-fn machines_are_found_by_the_leases_that_dnsmasq_writes() {
+fn machines_are_found_in_the_lease_file_of_dnsmasq() {
     let hall = Hall::new();
     hall.desk.start(
         "dnsmasq --no-daemon --conf-file=/dev/null --port=0 --interface=hall --bind-interfaces \
@@ -150,21 +150,24 @@ fn machines_are_found_by_the_leases_that_dnsmasq_writes() {
     let leases = hall.file("/tmp/leases");
 
     let planned = nodes.up(&format!("--dry-run --leases {}", leases.display()));
-    let told = nodes.up_well(&format!("--leases {}", leases.display()));
+    let event_log = nodes.up_well(&format!("--leases {}", leases.display()));
 
-    assert!(planned.stdout.contains(&format!("{} (dhcp, by its lease)", leased[0])), "{}", planned.all());
+    assert!(
+        planned.stdout.contains(&format!("{} (dhcp, from a DHCP lease)", leased[0])),
+        "{}",
+        planned.all()
+    );
     assert_eq!(planned.stderr, "", "every line was understood");
-    assert_eq!(steps(&told).iter().filter(|(_, step)| *step == "apply").count(), 2);
+    assert_eq!(steps(&event_log).iter().filter(|(_, step)| *step == "apply").count(), 2);
     nodes.assert_up();
 
-    // Who ends gives its lease back, and dnsmasq takes it out of the file.
-    hall.tell_client("worker1", "USR2");
+    // A terminated client releases its lease, which dnsmasq removes from the file.
+    hall.signal_client("worker1", "USR2");
     let read = || std::fs::read_to_string(&leases).unwrap();
     wait_for("the end of the lease", || !read().contains(&leased[1]), read);
 }
 
-/// What is different from the defaults of Kea: leases of seconds, of which nothing is written when they are over, and files where a
-/// test may write.
+/// Kea with leases of a few seconds, whose expiry is not written to the file, and with files in a test folder.
 const KEA: &str = r#"{"Dhcp4": {
   "interfaces-config": {"interfaces": ["hall"], "dhcp-socket-type": "raw"},
   "lease-database": {"type": "memfile", "persist": true, "name": "/tmp/kea-leases4.csv", "lfc-interval": 0},
@@ -175,7 +178,7 @@ const KEA: &str = r#"{"Dhcp4": {
 }}"#;
 
 #[test]
-fn machines_are_found_by_the_leases_that_kea_writes_also_by_renewed_ones_and_not_by_those_that_are_over() {
+fn machines_are_found_by_valid_and_renewed_leases_of_kea() {
     let hall = Hall::new();
     hall.desk.write("/tmp/kea.json", KEA);
     hall.desk.start(
@@ -186,23 +189,23 @@ fn machines_are_found_by_the_leases_that_kea_writes_also_by_renewed_ones_and_not
     let nodes = hall.simulate([&leased[0], &leased[1]], "");
     let leases = hall.file("/tmp/kea-leases4.csv");
     let discover = |more| run_of(nodes.ichor(&format!("discover {more} --leases {}", leases.display())));
-    hall.tell_client("worker1", "USR1");
+    hall.signal_client("worker1", "USR1");
     let read = || std::fs::read_to_string(&leases).unwrap();
     wait_for("a line for the renewal", || read().matches(&leased[1]).count() > 1, read);
 
     let found = discover("--json");
-    let told = nodes.up_well(&format!("--leases {}", leases.display()));
+    let event_log = nodes.up_well(&format!("--leases {}", leases.display()));
 
     let names: Vec<_> =
         found.json().as_array().unwrap().iter().map(|machine| machine["node"].clone()).collect();
     assert_eq!(names, ["cp1", "worker1"], "{}", found.all());
     assert_eq!(found.stderr, "", "every line was understood");
-    assert_eq!(steps(&told).iter().filter(|(_, step)| *step == "apply").count(), 2);
+    assert_eq!(steps(&event_log).iter().filter(|(_, step)| *step == "apply").count(), 2);
     nodes.assert_up();
 
-    // One gives its lease back, the other one is cut off and has it until it is over. Nodes have moved away from both.
-    hall.tell_client("cp1", "USR2");
-    hall.tell_client("worker1", "KILL");
+    // One client releases its lease, the other is disconnected and keeps it until it expires. The nodes left both addresses.
+    hall.signal_client("cp1", "USR2");
+    hall.signal_client("worker1", "KILL");
     assert!(discover("").stderr.contains(&leased[1]), "{}", read());
     wait_for("the end of all leases", || discover("").stderr.contains("no active leases"), read);
 }

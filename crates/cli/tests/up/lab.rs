@@ -1,4 +1,4 @@
-//! What takes longer: many nodes, and a run that is killed at every step.
+//! Slow tests: many nodes, and runs killed at every step.
 
 use serde_json::Value;
 
@@ -8,18 +8,18 @@ use crate::simulated::{Simulated, steps};
 fn fifty_machines_become_a_healthy_cluster() {
     let nodes = Simulated::start(50, "");
 
-    let told = nodes.up_well("--max-parallel 10");
+    let event_log = nodes.up_well("--max-parallel 10");
 
     nodes.assert_up();
-    assert_eq!(steps(&told).iter().filter(|(_, step)| *step == "apply").count(), 50);
+    assert_eq!(steps(&event_log).iter().filter(|(_, step)| *step == "apply").count(), 50);
 }
 
-/// Every event of a run that goes through, as something to wait for.
+/// Every event of an uninterrupted run.
 fn moments() -> Vec<(String, String, String)> {
     let nodes = Simulated::start(5, "");
-    let told = nodes.up_well("");
+    let event_log = nodes.up_well("");
     let word = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
-    let mut all: Vec<_> = told
+    let mut all: Vec<_> = event_log
         .iter()
         .filter(|event| event["event"] == "step")
         .map(|event| (word(event, "node"), word(event, "step"), word(event, "state")))
@@ -36,7 +36,7 @@ fn is(event: &Value, (node, step, state): &(String, String, String)) -> bool {
 }
 
 #[test]
-fn killed_at_every_step_it_goes_on_and_bootstraps_once() {
+fn a_run_killed_at_every_step_resumes_and_bootstraps_once() {
     for moment in moments() {
         let nodes = Simulated::start(5, "");
 
@@ -49,7 +49,7 @@ fn killed_at_every_step_it_goes_on_and_bootstraps_once() {
 }
 
 #[test]
-fn killed_at_each_step_of_one_cluster_in_turn_it_goes_on() {
+fn a_run_killed_at_each_step_of_one_cluster_resumes() {
     let nodes = Simulated::start(5, "");
     for moment in moments() {
         nodes.up_killed(|event| is(event, &moment) || event["event"] == "end");
@@ -61,7 +61,7 @@ fn killed_at_each_step_of_one_cluster_in_turn_it_goes_on() {
 }
 
 #[test]
-fn fifty_machines_come_up_although_it_is_killed_again_and_again() {
+fn fifty_machines_come_up_although_the_run_is_killed_repeatedly() {
     let nodes = Simulated::start(50, "");
     for count in [1, 3, 7, 20, 40] {
         let seen = std::cell::Cell::new(0);

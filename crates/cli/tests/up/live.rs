@@ -1,4 +1,4 @@
-//! What a terminal shows of `ichor up`.
+//! The live display of `ichor up` on a terminal.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -13,11 +13,11 @@ use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
 use crate::simulated::Simulated;
 
-/// `ichor up` on a terminal of its own.
+/// `ichor up` on a pseudo-terminal.
 struct Live {
     up: Child,
     terminal: File,
-    /// The end that the program has, so that it can be looked at after it.
+    /// The program's side of the terminal, to inspect it afterwards.
     inside: File,
     shown: Arc<Mutex<Vec<u8>>>,
 }
@@ -31,7 +31,7 @@ impl Live {
         let inside = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
         resize(&outside, columns);
         let ichor = nodes.command(more);
-        // A session of its own, whose terminal this is: so Ctrl-C comes to it.
+        // A new session with this controlling terminal, so that it receives Ctrl-C.
         let mut command = Command::new("setsid");
         command.args(["--ctty", "--wait"]).arg(ichor.get_program()).args(ichor.get_args());
         command.current_dir(nodes.folder()).env("TERM", "xterm-256color").env_remove("NO_COLOR");
@@ -53,7 +53,7 @@ impl Live {
         resize(&OwnedFd::from(self.terminal.try_clone().unwrap()), columns);
     }
 
-    /// Lines that were shown from a place on, without what moves and colours them.
+    /// Output lines from an offset on, without escape sequences.
     fn lines(&self, from: usize) -> Vec<String> {
         let bytes = self.shown.lock().unwrap()[from..].to_vec();
         let text = anstream::adapter::strip_bytes(&bytes).into_vec();
@@ -64,12 +64,12 @@ impl Live {
             .collect()
     }
 
-    /// How much was shown.
+    /// Length of the output.
     fn length(&self) -> usize {
         self.shown.lock().unwrap().len()
     }
 
-    /// Waits until a line from a place on has these words.
+    /// Waits until a line from an offset on contains this text.
     fn shows(&self, from: usize, words: &str) {
         let end = Instant::now() + Duration::from_mins(1);
         while !self.lines(from).iter().any(|line| line.contains(words)) {
@@ -90,7 +90,7 @@ fn resize(terminal: &OwnedFd, columns: u16) {
     tcsetwinsize(terminal, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
 }
 
-/// Whether every row fills its line and no more, so that the one with the sum begins a line; there must be one.
+/// Whether every row fills exactly one line, so that the summary starts on its own line; there must be a summary.
 fn fits(lines: &[String], columns: usize) -> bool {
     let sums =
         lines.iter().filter_map(|line| Some(line[..line.find("4 of 5 nodes are up")?].chars().count()));
@@ -99,7 +99,7 @@ fn fits(lines: &[String], columns: usize) -> bool {
 }
 
 #[test]
-fn a_terminal_shows_who_is_waited_for_and_is_as_it_was_after_ctrl_c() {
+fn the_live_display_shows_waits_and_restores_the_terminal_after_ctrl_c() {
     for columns in [80, 120] {
         let nodes = Simulated::start(5, "--fault worker1:late-reboot:600s");
         let mut live = Live::start(&nodes, columns, "");
@@ -114,7 +114,7 @@ fn a_terminal_shows_who_is_waited_for_and_is_as_it_was_after_ctrl_c() {
         live.shows(from, "4 of 5 nodes are up");
         let narrow = live.lines(from);
         live.terminal.write_all(b"\x03").unwrap();
-        live.shows(from, "run `ichor up` again and it goes on");
+        live.shows(from, "run `ichor up` again to resume");
         let ended = live.up.wait().unwrap();
 
         assert!(fits(&wide, usize::from(columns)), "{wide:#?}");
@@ -123,6 +123,6 @@ fn a_terminal_shows_who_is_waited_for_and_is_as_it_was_after_ctrl_c() {
         assert_eq!(ended.code(), Some(1));
         assert_eq!(format!("{:?}", tcgetattr(&live.inside).unwrap()), before);
         let all = String::from_utf8_lossy(&live.shown.lock().unwrap()).into_owned();
-        assert!(all.rfind("\x1b[?25l") <= all.rfind("\x1b[?25h"), "the cursor is to be seen");
+        assert!(all.rfind("\x1b[?25l") <= all.rfind("\x1b[?25h"), "the cursor is visible");
     }
 }

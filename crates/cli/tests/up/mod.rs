@@ -1,4 +1,4 @@
-//! `ichor up` on simulated nodes: from nothing to healthy, whatever happens in between.
+//! `ichor up` on simulated nodes: from nothing to healthy, also with faults and interruptions.
 
 mod dhcp;
 mod lab;
@@ -17,37 +17,39 @@ use nix::unistd::Pid;
 fn five_machines_without_a_configuration_become_a_healthy_cluster() {
     let nodes = Simulated::start(5, "");
 
-    let told = nodes.up_well("");
+    let event_log = nodes.up_well("");
 
     nodes.assert_up();
-    let steps = steps(&told);
+    let steps = steps(&event_log);
     let applied: Vec<_> = steps.iter().filter(|(_, step)| *step == "apply").map(|(node, _)| *node).collect();
     let control_planes: Vec<_> = applied.iter().filter(|node| node.starts_with("cp")).copied().collect();
     assert_eq!((applied.len(), control_planes), (5, vec!["cp1", "cp2", "cp3"]));
     let cluster: Vec<_> = steps.iter().filter(|(_, step)| *step != "apply").map(|(_, step)| *step).collect();
     assert_eq!(cluster, ["bootstrap", "endpoint", "health", "kubeconfig"]);
-    let said = told.iter().filter(|event| event["event"] == "message").count();
-    assert!(said > 5, "health checks are told");
+    let messages = event_log.iter().filter(|event| event["event"] == "message").count();
+    assert!(messages > 5, "health checks are reported");
     assert!(is_private(&nodes.folder().join("kubeconfig")));
     assert!(is_private(&nodes.folder().join(".ichor/simulated/up.json")));
 }
 
 #[test]
-fn addresses_are_told_with_their_stage() {
+fn addresses_are_reported_with_their_stage() {
     let nodes = Simulated::start(1, "");
 
-    let told = nodes.up_well("");
+    let event_log = nodes.up_well("");
 
-    let at =
-        |state: &str| told.iter().find(|event| event["state"] == state && event["node"] == "cp1").unwrap();
-    let begun = told.iter().find(|event| event["step"] == "apply" && event["state"] == "started").unwrap();
-    assert_eq!(begun["stage"], "dhcp");
-    assert_eq!(at("running")["stage"], "static");
+    let at = |state: &str| {
+        event_log.iter().find(|event| event["state"] == state && event["node"] == "cp1").unwrap()
+    };
+    let begun =
+        event_log.iter().find(|event| event["step"] == "apply" && event["state"] == "started").unwrap();
+    assert_eq!(begun["address_stage"], "dhcp");
+    assert_eq!(at("running")["address_stage"], "static");
     assert_ne!(at("running")["address"], begun["address"]);
 }
 
 #[test]
-fn a_second_run_does_nothing_and_says_so() {
+fn a_second_run_reports_that_nothing_is_to_do() {
     let nodes = Simulated::start(3, "");
     let before = nodes.up("--dry-run");
     nodes.up_well("");
@@ -57,7 +59,7 @@ fn a_second_run_does_nothing_and_says_so() {
     let again = nodes.up("");
 
     assert_eq!((before.code, planned.code, again.code), (1, 0, 0), "{}", again.all());
-    assert!(before.stdout.contains("bootstrap etcd, on cp1 and once"), "{}", before.stdout);
+    assert!(before.stdout.contains("bootstrap etcd on cp1"), "{}", before.stdout);
     assert!(planned.stderr.contains("nothing to do"), "{}", planned.all());
     assert!(again.stderr.contains("nothing to do"), "{}", again.all());
     assert_eq!(nodes.calls("/ApplyConfiguration").len(), 3);
@@ -66,10 +68,10 @@ fn a_second_run_does_nothing_and_says_so() {
 }
 
 #[test]
-fn other_clusters_stay_in_the_kubeconfig() {
+fn other_clusters_are_kept_in_the_kubeconfig() {
     let nodes = Simulated::start(1, "");
-    let theirs = "apiVersion: v1\nkind: Config\nclusters: [{name: luna, cluster: {server: \"https://luna\"}}]\ncontexts: [{name: luna, context: {cluster: luna, user: me}}]\nusers: [{name: me, user: {token: t}}]\n";
-    fs::write(nodes.folder().join("kubeconfig"), theirs).unwrap();
+    let other = "apiVersion: v1\nkind: Config\nclusters: [{name: luna, cluster: {server: \"https://luna\"}}]\ncontexts: [{name: luna, context: {cluster: luna, user: me}}]\nusers: [{name: me, user: {token: t}}]\n";
+    fs::write(nodes.folder().join("kubeconfig"), other).unwrap();
 
     nodes.up_well("");
 
@@ -81,7 +83,7 @@ fn other_clusters_stay_in_the_kubeconfig() {
 }
 
 #[test]
-fn a_node_that_is_added_to_the_file_is_added_to_the_cluster() {
+fn a_node_added_to_the_file_joins_the_cluster() {
     let nodes = Simulated::start(5, "");
     let file = nodes.file();
     let without: Vec<_> = file.lines().filter(|line| !line.contains("name: worker2")).collect();
@@ -90,19 +92,19 @@ fn a_node_that_is_added_to_the_file_is_added_to_the_cluster() {
     nodes.write(&file);
 
     let planned = nodes.up("--dry-run --json");
-    let told = nodes.up_well("");
+    let event_log = nodes.up_well("");
 
     let plan = &events(&planned.stdout)[0];
     let busy = plan["nodes"].as_array().unwrap().iter().filter(|node| node["steps"] != serde_json::json!([]));
     assert_eq!(busy.map(|node| node["node"].as_str().unwrap()).collect::<Vec<_>>(), ["worker2"]);
-    let mut done = steps(&told);
+    let mut done = steps(&event_log);
     done.sort_unstable();
     assert_eq!(done, [("cluster", "endpoint"), ("cp1", "health"), ("worker2", "apply")]);
     nodes.assert_up();
 }
 
 #[test]
-fn a_changed_file_is_given_to_running_nodes_control_planes_one_by_one() {
+fn a_changed_file_is_applied_to_control_planes_one_by_one() {
     let nodes = Simulated::start(4, "");
     nodes.up_well("");
     nodes.write(
@@ -112,12 +114,12 @@ fn a_changed_file_is_given_to_running_nodes_control_planes_one_by_one() {
     );
 
     let planned = nodes.up("--dry-run");
-    let told = nodes.up_well("");
+    let event_log = nodes.up_well("");
 
     assert!(planned.stdout.contains("machine.sysctls"), "{}", planned.all());
     let begun = |event: &&serde_json::Value| event["step"] == "reconfigure";
     let order: Vec<_> =
-        told.iter().filter(begun).map(|event| (event["node"].clone(), event["state"].clone())).collect();
+        event_log.iter().filter(begun).map(|event| (event["node"].clone(), event["state"].clone())).collect();
     assert_eq!(order.len(), 8);
     let control_planes: Vec<_> = order
         .iter()
@@ -130,20 +132,20 @@ fn a_changed_file_is_given_to_running_nodes_control_planes_one_by_one() {
 }
 
 #[test]
-fn only_chosen_nodes_are_touched() {
+fn other_nodes_than_the_selected_ones_are_not_changed() {
     let nodes = Simulated::start(4, "");
 
-    let told = nodes.up_well("--only cp1 --only cp2 --only cp3");
+    let event_log = nodes.up_well("--only cp1 --only cp2 --only cp3");
     let later = nodes.up_well("");
 
-    assert!(steps(&told).iter().all(|(node, _)| *node != "worker1"));
+    assert!(steps(&event_log).iter().all(|(node, _)| *node != "worker1"));
     let applied: Vec<_> = steps(&later).into_iter().filter(|(_, step)| *step == "apply").collect();
     assert_eq!(applied, [("worker1", "apply")]);
     nodes.assert_up();
 }
 
 #[test]
-fn without_its_bootstrap_node_nothing_is_bootstrapped() {
+fn a_missing_bootstrap_node_prevents_the_bootstrap() {
     let nodes = Simulated::start(3, "");
 
     let run = nodes.up("--only cp2");
@@ -154,7 +156,7 @@ fn without_its_bootstrap_node_nothing_is_bootstrapped() {
 }
 
 #[test]
-fn a_machine_that_is_another_one_is_refused_with_a_remedy_and_the_others_come_up() {
+fn a_machine_with_another_identity_is_refused_and_the_others_come_up() {
     let nodes = Simulated::start(4, "--fault worker1:other-identity");
 
     let run = nodes.up("");
@@ -174,15 +176,15 @@ fn a_machine_of_another_cluster_is_refused_and_never_reset() {
 
     assert_eq!(run.code, 1, "{}", run.all());
     assert!(run.stderr.contains("not of this cluster"), "{}", run.all());
-    assert!(run.stderr.contains("nothing is reset by itself"), "{}", run.all());
+    assert!(run.stderr.contains("nothing is reset automatically"), "{}", run.all());
     assert!(nodes.asked("/Reset").is_empty());
     assert!(nodes.asked("/ApplyConfiguration").iter().all(|(node, _)| node != "cp3"));
-    // Whether etcd of this cluster runs there nobody knows.
+    // It is unknown whether etcd of this cluster runs there.
     assert!(nodes.asked("/Bootstrap").is_empty());
 }
 
 #[test]
-fn a_configuration_that_is_refused_is_told_in_the_nodes_words_and_the_others_come_up() {
+fn a_rejected_configuration_is_reported_and_the_others_come_up() {
     let nodes = Simulated::start(4, "--fault worker1:refuse-config:no-such-disk");
 
     let run = nodes.up("");
@@ -195,14 +197,14 @@ fn a_configuration_that_is_refused_is_told_in_the_nodes_words_and_the_others_com
     assert_eq!(stages, ["running", "running", "running", "maintenance"]);
 
     nodes.heal("worker1");
-    let told = nodes.up_well("");
+    let event_log = nodes.up_well("");
 
-    assert!(steps(&told).contains(&("worker1", "apply")));
+    assert!(steps(&event_log).contains(&("worker1", "apply")));
     nodes.assert_up();
 }
 
 #[test]
-fn a_cluster_without_a_quorum_is_told_and_comes_up_when_it_has_one() {
+fn a_cluster_without_quorum_is_reported_and_comes_up_later() {
     let nodes = Simulated::start(3, "--fault cp1:lose-quorum");
 
     let never = nodes.up("--node-timeout 3s");
@@ -210,7 +212,7 @@ fn a_cluster_without_a_quorum_is_told_and_comes_up_when_it_has_one() {
     assert_eq!(never.code, 1, "{}", never.all());
     assert!(never.stderr.contains("error: ") && never.stderr.contains("hint: "), "{}", never.all());
     assert_eq!(nodes.calls("/Bootstrap"), ["cp1"]);
-    assert!(!nodes.folder().join("kubeconfig").exists(), "there is no API it could lead to");
+    assert!(!nodes.folder().join("kubeconfig").exists(), "the API is not ready");
 
     nodes.heal("cp1");
     nodes.up_well("");
@@ -237,7 +239,7 @@ fn a_cluster_that_lost_its_quorum_is_not_bootstrapped_again() {
 }
 
 #[test]
-fn connections_that_break_are_made_again() {
+fn broken_connections_are_reopened() {
     let nodes = Simulated::start(3, "--fault cp1:reset-mid-stream:3 --fault cp2:reset-mid-stream:2");
 
     nodes.up_well("");
@@ -255,19 +257,19 @@ fn slow_nodes_and_late_reboots_are_waited_for() {
 }
 
 #[test]
-fn a_node_that_never_comes_is_given_up_and_told_where_it_was_looked_for() {
+fn a_node_that_never_answers_fails_with_the_tried_addresses() {
     let nodes = Simulated::start(2, "--fault worker1:late-reboot:600s");
 
     let run = nodes.up("--node-timeout 2s");
 
     assert_eq!(run.code, 1, "{}", run.all());
-    assert!(run.stderr.contains("waited 2 s for the machine to come back"), "{}", run.all());
+    assert!(run.stderr.contains("timed out after 2 s waiting for "), "{}", run.all());
     assert!(run.stderr.contains("(dhcp)") && run.stderr.contains("(static)"), "{}", run.all());
     assert_eq!(nodes.calls("/Bootstrap"), ["cp1"]);
 }
 
 #[test]
-fn two_runs_at_once_are_one_too_many() {
+fn a_concurrent_run_is_refused() {
     let nodes = Simulated::start(1, "");
     let file = nodes.folder().join(".ichor/simulated/lock");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -277,11 +279,11 @@ fn two_runs_at_once_are_one_too_many() {
     let run = nodes.up("");
 
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("another `ichor up` works on this cluster"), "{}", run.all());
+    assert!(run.stderr.contains("another `ichor up` is running for this cluster"), "{}", run.all());
 }
 
 #[test]
-fn a_run_that_is_told_to_end_says_so_in_its_last_event() {
+fn a_terminated_run_reports_the_interruption_in_its_last_event() {
     let nodes = Simulated::start(2, "--fault worker1:late-reboot:600s");
     let mut up = nodes.command("--json").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -292,18 +294,18 @@ fn a_run_that_is_told_to_end_says_so_in_its_last_event() {
     let rest: Vec<String> = lines.collect();
 
     assert_eq!(up.wait().unwrap().code(), Some(1));
-    let told = events(&rest.join("\n"));
-    let end = told.last().unwrap();
+    let event_log = events(&rest.join("\n"));
+    let end = event_log.last().unwrap();
     assert_eq!((&end["event"], &end["ok"]), (&"end".into(), &false.into()), "{end}");
     assert!(end["message"].as_str().unwrap().contains("run `ichor up` again"), "{end}");
     assert!(
-        told.iter().all(|event| event["time"].is_string() && event["elapsed_seconds"].is_number()),
-        "{told:?}"
+        event_log.iter().all(|event| event["time"].is_string() && event["elapsed_seconds"].is_number()),
+        "{event_log:?}"
     );
 }
 
 #[test]
-fn a_machine_elsewhere_is_found_by_its_address() {
+fn a_machine_at_another_address_is_found_by_option() {
     let nodes = Simulated::start(1, "");
     let file = nodes.file();
     let dhcp = file.split("dhcp: ").nth(1).unwrap().split('}').next().unwrap();
@@ -313,16 +315,16 @@ fn a_machine_elsewhere_is_found_by_its_address() {
 
     let nowhere = nodes.up("--dry-run");
     let given = nodes.up(&format!("--dry-run --node-address cp1={dhcp}"));
-    let told = nodes.up_well("--terraform outputs.json");
+    let event_log = nodes.up_well("--terraform outputs.json");
 
     assert!(nowhere.stdout.contains("wait until its machine answers"), "{}", nowhere.all());
-    assert!(given.stdout.contains(&format!("{dhcp} (dhcp, as given)")), "{}", given.all());
-    assert!(steps(&told).contains(&("cp1", "apply")));
+    assert!(given.stdout.contains(&format!("{dhcp} (dhcp, from the command line)")), "{}", given.all());
+    assert!(steps(&event_log).contains(&("cp1", "apply")));
     nodes.assert_up();
 }
 
 #[test]
-fn machines_are_found_by_their_leases_also_by_those_that_come_later() {
+fn machines_are_found_by_current_and_later_leases() {
     let nodes = Simulated::start(2, "");
     let (file, mut leases) = (nodes.file(), Vec::new());
     let mut without = file.clone();
@@ -343,23 +345,23 @@ fn machines_are_found_by_their_leases_also_by_those_that_come_later() {
     let mut up = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(up.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.next().unwrap().contains("\"event\":\"plan\""));
-    // Whoever boots later gets its lease later.
+    // A machine that boots later gets its lease later.
     fs::write(&path, leases.concat()).unwrap();
-    let told: Vec<String> = lines.collect();
+    let event_log: Vec<String> = lines.collect();
     assert!(up.wait().unwrap().success());
 
-    assert!(planned.stdout.contains("(dhcp, by its lease)"), "{}", planned.all());
+    assert!(planned.stdout.contains("(dhcp, from a DHCP lease)"), "{}", planned.all());
     assert!(planned.stdout.contains("wait until its machine answers"), "{}", planned.all());
     assert!(planned.stderr.contains("dnsmasq.leases: line 3: "), "{}", planned.all());
     assert_eq!(found.json().as_array().unwrap().len(), 1, "{}", found.all());
-    let told = events(&told.join("\n"));
-    let later = told.iter().find(|event| event["event"] == "discovered").unwrap();
+    let event_log = events(&event_log.join("\n"));
+    let later = event_log.iter().find(|event| event["event"] == "discovered").unwrap();
     assert_eq!((&later["node"], &later["source"]), (&"worker1".into(), &"leases".into()), "{later}");
     nodes.assert_up();
 }
 
 #[test]
-fn a_file_in_another_format_than_leases_is_refused_by_its_name() {
+fn a_file_that_is_not_a_lease_file_is_refused_by_name() {
     let nodes = Simulated::start(1, "");
 
     let run = nodes.up("--leases ichor.yaml");
@@ -369,7 +371,7 @@ fn a_file_in_another_format_than_leases_is_refused_by_its_name() {
 }
 
 #[test]
-fn a_machine_nobody_can_know_is_refused_until_its_fingerprint_is_given() {
+fn an_unidentifiable_machine_needs_a_fingerprint() {
     let nodes = Simulated::start(1, "");
     let file = nodes.file();
     let macs = file.split(", macs: ").nth(1).unwrap().split(", address").next().unwrap();
@@ -377,15 +379,15 @@ fn a_machine_nobody_can_know_is_refused_until_its_fingerprint_is_given() {
 
     let refused = nodes.up("--json");
 
-    let told = events(&refused.stdout);
-    let reason = told.iter().find(|event| event["event"] == "refused").unwrap();
+    let event_log = events(&refused.stdout);
+    let reason = event_log.iter().find(|event| event["event"] == "refused").unwrap();
     assert_eq!(refused.code, 1);
     assert!(reason["help"].as_str().unwrap().contains("--fingerprint cp1="), "{reason}");
     assert!(nodes.calls("/ApplyConfiguration").is_empty());
 }
 
 #[test]
-fn a_cluster_without_secrets_says_how_to_make_them() {
+fn missing_secrets_are_reported_with_the_command_to_create_them() {
     let desk = folder(&[("ichor.yaml", GOOD)]);
 
     let run = ichor(desk.path(), "up --no-kubeconfig --dry-run");

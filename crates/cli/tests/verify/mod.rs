@@ -1,4 +1,4 @@
-//! `ichor verify` on simulated nodes, and on routers that a stand-in for ssh speaks for.
+//! `ichor verify` on simulated nodes, with a stand-in for ssh to routers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ fn verify(nodes: &Simulated, more: &str) -> (i32, Value) {
     (run.code, run.json())
 }
 
-/// What came of a node's check; of the cluster's without a node.
+/// Result of a check of a node, or of the cluster.
 fn outcome<'r>(report: &'r Value, node: Option<&str>, check: &str) -> &'r Value {
     let checks = match node {
         Some(name) => {
@@ -27,7 +27,7 @@ fn outcome<'r>(report: &'r Value, node: Option<&str>, check: &str) -> &'r Value 
     found.unwrap_or_else(|| panic!("{check} does not concern {node:?}: {checks:#}"))
 }
 
-/// Whatever is broken, with the node it is about.
+/// Failed checks with their nodes.
 fn broken(report: &Value) -> Vec<(&str, &str)> {
     let of = |name, checks: &'_ Value| -> Vec<_> {
         let broken = checks.as_array().unwrap().iter().filter(|outcome| outcome["result"] == "failed");
@@ -39,13 +39,13 @@ fn broken(report: &Value) -> Vec<(&str, &str)> {
     all.map(|(name, check)| (name, &*check.leak())).collect()
 }
 
-fn tell(nodes: &Simulated, words: &str) {
+fn control(nodes: &Simulated, words: &str) {
     let run = ichor(&nodes.folder(), &format!("lab nodes {words} -o ."));
     assert_eq!(run.code, 0, "{}", run.all());
 }
 
 #[test]
-fn a_cluster_that_is_up_holds_and_what_breaks_is_told_by_its_cause() {
+fn a_running_cluster_passes_and_failures_are_reported_by_root_cause() {
     let nodes = Simulated::start(4, "");
     nodes.up_well("");
 
@@ -60,7 +60,7 @@ fn a_cluster_that_is_up_holds_and_what_breaks_is_told_by_its_cause() {
         assert_eq!(outcome(&well, None, check)["result"], "passed", "{check}");
     }
 
-    tell(&nodes, "fault worker1:no-carrier");
+    control(&nodes, "fault worker1:no-carrier");
     let (code, cut) = verify(&nodes, "");
     assert_eq!((code, broken(&cut)), (1, vec![("worker1", "links")]));
     let links = outcome(&cut, Some("worker1"), "links");
@@ -68,15 +68,15 @@ fn a_cluster_that_is_up_holds_and_what_breaks_is_told_by_its_cause() {
     assert!(links["help"].as_str().unwrap().contains("cable"), "{links}");
     let because = json!({"check": "links", "node": "worker1"});
     assert_eq!(outcome(&cut, Some("worker1"), "addresses")["caused_by"], because);
-    tell(&nodes, "heal worker1");
+    control(&nodes, "heal worker1");
 
-    tell(&nodes, "power worker1 off");
+    control(&nodes, "power worker1 off");
     let (code, dark) = verify(&nodes, "--only worker1");
     assert_eq!((code, broken(&dark)), (1, vec![("worker1", "talos-api")]), "{dark:#}");
     assert_eq!(dark["nodes"].as_array().unwrap().len(), 1);
-    tell(&nodes, "power worker1 on");
+    control(&nodes, "power worker1 on");
 
-    tell(&nodes, "fault cp2:lose-quorum");
+    control(&nodes, "fault cp2:lose-quorum");
     let (code, lost) = verify(&nodes, "--only cp1 --only cp2 --only cp3");
     assert_eq!(code, 1);
     assert_eq!(broken(&lost), ["cp1", "cp2", "cp3"].map(|name| (name, "etcd-member")), "{lost:#}");
@@ -85,12 +85,12 @@ fn a_cluster_that_is_up_holds_and_what_breaks_is_told_by_its_cause() {
 }
 
 #[test]
-fn machines_are_judged_before_they_are_configured() {
+fn machines_are_checked_before_they_are_configured() {
     let nodes = Simulated::waiting(2, "");
 
     let text = ichor(&nodes.folder(), "verify");
     let (_, report) = verify(&nodes, "");
-    tell(&nodes, "fault worker1:other-identity");
+    control(&nodes, "fault worker1:other-identity");
     let (_, other) = verify(&nodes, "--only worker1");
 
     assert_eq!(text.code, 1, "{}", text.all());
@@ -103,29 +103,29 @@ fn machines_are_judged_before_they_are_configured() {
         assert_eq!(outcome(&report, Some("cp1"), check)["result"], "passed", "{report:#}");
     }
     assert_eq!(broken(&report), [("cp1", "configured"), ("worker1", "configured")]);
-    // Nobody looked at control planes: so nothing says that the address of the API waits for them.
+    // Control planes were not checked, so the API address has no known cause.
     assert_eq!(broken(&other), [("worker1", "identity"), ("cluster", "api-address")]);
     let evidence = outcome(&other, Some("worker1"), "identity")["evidence"].as_str().unwrap();
-    assert!(evidence.contains("another machine is there"), "{evidence}");
+    assert!(evidence.contains("another machine answers: it has "), "{evidence}");
 }
 
 #[test]
-fn what_an_old_release_does_not_show_is_said_and_not_held_against_it() {
+fn checks_that_an_old_release_does_not_support_are_skipped() {
     let nodes = Simulated::waiting(1, "--talos v1.12.4");
 
     let (_, report) = verify(&nodes, "");
 
     let release = outcome(&report, Some("cp1"), "release");
     assert_eq!(release["result"], "unknown");
-    assert_eq!(release["why"], "Talos before 1.13 does not report its release in maintenance mode");
+    assert_eq!(release["reason"], "Talos before 1.13 does not report its release in maintenance mode");
     assert_eq!(broken(&report), [("cp1", "configured")]);
 }
 
 #[test]
-fn a_missing_pod_network_is_told_and_not_that_nodes_are_unready() {
+fn a_missing_pod_network_is_reported_instead_of_unready_nodes() {
     let nodes = Simulated::start(1, "");
     nodes.write(&nodes.file().replace("cluster: {", "cluster: {cni: none, "));
-    // Its nodes do not become ready, so a run does not end by itself; on a machine that is busy it may need another one.
+    // The nodes do not become ready, so the run times out; a busy machine may need a second run.
     let come_up = || {
         ichor(&nodes.folder(), "up --no-kubeconfig --timeout 5s");
         verify(&nodes, "")
@@ -137,13 +137,13 @@ fn a_missing_pod_network_is_told_and_not_that_nodes_are_unready() {
     assert_eq!(code, 1);
     let cni = outcome(&report, Some("cp1"), "cni");
     assert!(cni["evidence"].as_str().unwrap().contains("cni plugin not initialized"), "{cni}");
-    assert!(cni["help"].as_str().unwrap().contains("the file says `cni: none`"), "{cni}");
+    assert!(cni["help"].as_str().unwrap().contains("the cluster file sets `cni: none`"), "{cni}");
     let because = json!({"check": "cni", "node": "cp1"});
     assert_eq!(outcome(&report, Some("cp1"), "kubernetes-node")["caused_by"], because);
     assert_eq!(outcome(&report, Some("cp1"), "ready")["caused_by"], because);
 }
 
-/// Something that is called ssh, and answers for each host with a file of that name beside it.
+/// A stand-in for ssh that prints a file named after the host.
 fn stand_in(folder: &Path) {
     let script = "#!/bin/sh\n\
         [ \"$1 $2\" = '-o BatchMode=yes' ] || { echo \"would ask for a password: $*\" >&2; exit 2; }\n\
@@ -155,7 +155,7 @@ fn stand_in(folder: &Path) {
     fs::set_permissions(folder.join("ssh"), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What a leaf with FRR says of its sessions.
+/// BGP sessions as printed by a leaf with FRR.
 fn leaf(state: &str, taken: u32) -> String {
     let neighbor = json!({
         "remoteAs": 4_200_000_001_u32, "bgpState": state, "connectionsEstablished": 1,
@@ -167,7 +167,7 @@ fn leaf(state: &str, taken: u32) -> String {
 }
 
 #[test]
-fn sessions_are_judged_at_both_ends() {
+fn sessions_are_checked_at_both_ends() {
     let nodes = Simulated::start(1, "");
     let id = nodes.file().split("127.").nth(1).unwrap().split('.').next().unwrap().to_owned();
     let routed = nodes.file().replace(
@@ -206,21 +206,21 @@ fn sessions_are_judged_at_both_ends() {
     assert_eq!((run.code, broken(&filtered)), (1, vec![("cp1", "routers")]));
     let (_, unreached) = verify(None);
     assert_eq!(broken(&unreached), []);
-    let why = outcome(&unreached, Some("cp1"), "routers")["why"].as_str().unwrap();
+    let why = outcome(&unreached, Some("cp1"), "routers")["reason"].as_str().unwrap();
     assert!(why.starts_with("cannot query leaf1: `ssh admin@leaf1` failed: "), "{why}");
 
-    tell(&nodes, "fault cp1:session-down");
+    control(&nodes, "fault cp1:session-down");
     let (_, down) = verify(Some(leaf("Active", 0)));
     assert_eq!(broken(&down), [("cp1", "sessions"), ("cp1", "routers")], "{down:#}");
     let seen = outcome(&down, Some("cp1"), "routers")["evidence"].as_str().unwrap();
     assert_eq!(seen, "leaf1 reports swp1 as Active: Hold Timer Expired");
     assert_eq!(outcome(&down, Some("cp1"), "loopback")["result"], "skipped");
 
-    tell(&nodes, "fault cp1:service-waits");
+    control(&nodes, "fault cp1:service-waits");
     let (_, waits) = verify(Some(leaf("Active", 0)));
     assert_eq!(broken(&waits), [("cp1", "service")]);
     let service = outcome(&waits, Some("cp1"), "service")["evidence"].as_str().unwrap();
-    assert!(service.starts_with("ext-frr (Waiting) does not run; it last wrote:\n"), "{service}");
+    assert!(service.starts_with("ext-frr (Waiting) is not running; last log lines:\n"), "{service}");
     assert_eq!(
         outcome(&waits, Some("cp1"), "sessions")["caused_by"],
         json!({"check": "service", "node": "cp1"})
@@ -234,11 +234,11 @@ fn a_node_that_the_file_does_not_have_cannot_be_verified() {
     let run = ichor(&nodes.folder(), "verify --only cp9");
 
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("there is no node `cp9`; `ichor show nodes` lists them"), "{}", run.stderr);
+    assert!(run.stderr.contains("unknown node `cp9`; `ichor show nodes` lists all nodes"), "{}", run.stderr);
 }
 
 #[test]
-fn the_speaker_and_the_overlay_are_judged_by_what_nodes_tell() {
+fn speaker_and_overlay_are_checked_on_the_nodes() {
     let nodes = Simulated::start(2, "");
     let id = nodes.file().split("127.").nth(1).unwrap().split('.').next().unwrap().to_owned();
     let routed = nodes.file().replace(
@@ -256,10 +256,10 @@ fn the_speaker_and_the_overlay_are_judged_by_what_nodes_tell() {
     nodes.up_well("");
 
     let (_, well) = verify(&nodes, "");
-    tell(&nodes, "fault worker1:speaker-down");
+    control(&nodes, "fault worker1:speaker-down");
     let (_, unheard) = verify(&nodes, "");
-    tell(&nodes, "heal worker1");
-    tell(&nodes, "fault worker1:overlay-down");
+    control(&nodes, "heal worker1");
+    control(&nodes, "fault worker1:overlay-down");
     let (_, outside) = verify(&nodes, "");
 
     for check in ["speaker", "overlay"] {
@@ -272,7 +272,7 @@ fn the_speaker_and_the_overlay_are_judged_by_what_nodes_tell() {
 }
 
 #[test]
-fn an_anycast_address_is_judged_by_whether_it_answers() {
+fn an_anycast_address_is_checked_by_connecting() {
     let nodes = Simulated::start(2, "");
     let id = nodes.file().split("127.").nth(1).unwrap().split('.').next().unwrap().to_owned();
     let anycast = |last: u8| {

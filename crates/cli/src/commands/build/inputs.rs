@@ -45,7 +45,7 @@ pub(super) fn inputs(
         sum.add(pattern, found.join("\n"));
     }
     sum.add("lock", lock.unwrap_or_default());
-    let bundle = bundle_file::bundle_of(project);
+    let bundle = bundle_file::bundle_path(project);
     for path in [&bundle, &bundle_file::admin_file(&bundle)] {
         let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         sum.add("secrets", bytes);

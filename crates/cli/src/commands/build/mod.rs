@@ -88,13 +88,13 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         for difference in &mut differences {
             difference.path = root.join(&difference.path).display().to_string();
         }
-        differences.extend(cilium.news().map(|(path, _)| Difference {
+        differences.extend(cilium.changed_lock().map(|(path, _)| Difference {
             path: path.display().to_string(),
             what: "differs from what helm renders now",
         }));
         return print_differences(&differences, artifacts.len(), out);
     }
-    notes.extend(cilium.keep()?);
+    notes.extend(cilium.write_lock()?);
     let done = tree.write(&artifacts, &scope, Some(inputs))?;
     print_summary(&project, &findings, &root, &done, notes, out)?;
     Ok(ExitCode::SUCCESS)

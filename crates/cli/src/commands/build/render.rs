@@ -26,7 +26,7 @@ pub(super) fn render(
     let judge = TemplateChecker::new(|text| vault.hide(text));
     let made = render_in_parallel(inputs, nodes, |renderer, node| render_node(renderer, &judge, node));
     let tree =
-        if args.only.is_empty() { BuildTree::whole(inputs, admin, made) } else { BuildTree::of_nodes(made) };
+        if args.only.is_empty() { BuildTree::new(inputs, admin, made) } else { BuildTree::from_nodes(made) };
     tree.map(|mut tree| {
         tree.notes.splice(0..0, judge.skipped_checks());
         tree

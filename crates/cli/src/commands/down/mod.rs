@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::bail;
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
-use ichor_core::teardown::{Disposition, TeardownMachine, ends};
+use ichor_core::teardown::{Disposition, TeardownMachine, is_destroyed};
 
 use crate::argument::{ClusterFile, Confirmation, EventFormat, time};
 use crate::cluster_secrets;
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
 
 /// Deletes the machines of a cluster, or prints what would be deleted.
 fn down(project: &Project, order: &TeardownOptions<'_>, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let fleet = match Fleet::of(project.name(), &project.plan) {
+    let fleet = match Fleet::from_plan(project.name(), &project.plan) {
         Ok(fleet) => fleet,
         Err(obstacles) => {
             bail!("{}", obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
@@ -97,15 +97,15 @@ fn down(project: &Project, order: &TeardownOptions<'_>, out: &mut dyn Write) -> 
         nodes.iter().map(|node| inspect_machine(&fleet, node.name.as_str())).collect();
     let is_control_plane = |(node, _): &(&&NodePlan, &TeardownMachine)| node.role == Role::Controlplane;
     let control_planes = nodes.iter().zip(&all).filter(is_control_plane).map(|(_, machine)| machine);
-    let traces = if ends(control_planes, order.reset) {
+    let traces = if is_destroyed(control_planes, order.reset) {
         find_local_traces(project, order)
     } else {
         // The machines that are left still need them.
         LocalTraces::default()
     };
-    let secrets = cluster_secrets::bundle_file::bundle_of(project);
+    let secrets = cluster_secrets::bundle_file::bundle_path(project);
     output::print_plan(&nodes, &all, &traces, &secrets, order, out)?;
-    let idle = all.iter().all(|machine| machine.fate(order.reset) == Disposition::Left);
+    let idle = all.iter().all(|machine| machine.disposition(order.reset) == Disposition::Left);
     if idle && traces.record.is_none() && traces.kubeconfig.is_none() {
         return Ok(output::print_idle(order.json));
     }

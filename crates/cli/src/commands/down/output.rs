@@ -28,7 +28,7 @@ pub(super) fn print_plan(
             each.map(|(node, machine)| machine_json(node, machine, order.reset)).collect();
         let more = json!({
             "nodes": machines,
-            "record_file": traces.record,
+            "record_folder": traces.record,
             "kubeconfig_file": traces.kubeconfig.as_ref().map(|(path, _)| path),
             "secrets_file": secrets,
         });
@@ -36,7 +36,7 @@ pub(super) fn print_plan(
         return Ok(());
     }
     let rows: Vec<Vec<String>> =
-        each.map(|(node, machine)| vec![node.name.to_string(), machine.told(order.reset)]).collect();
+        each.map(|(node, machine)| vec![node.name.to_string(), machine.describe(order.reset)]).collect();
     writeln!(out, "{}", table::text(&["NODE", "MACHINE"], &rows))?;
     if let Some(record) = &traces.record {
         writeln!(out, "remove {}, the record of `ichor up`", record.display())?;
@@ -49,18 +49,18 @@ pub(super) fn print_plan(
 }
 
 fn machine_json(node: &NodePlan, machine: &TeardownMachine, reset: bool) -> Value {
-    let fate = match machine.fate(reset) {
+    let fate = match machine.disposition(reset) {
         Disposition::Deleted => "delete",
         Disposition::Reset => "reset",
         Disposition::Left => "keep",
     };
-    json!({"node": node.name.as_str(), "action": fate, "description": machine.told(reset)})
+    json!({"node": node.name.as_str(), "action": fate, "description": machine.describe(reset)})
 }
 
 /// Prints that there is nothing to delete.
 pub(super) fn print_idle(as_json: bool) -> ExitCode {
     if as_json {
-        Reporter::new(true).emit("end", json!({"ok": true, "remaining": []}), None);
+        Reporter::new(true).emit("end", json!({"ok": true, "leftovers": []}), None);
     } else {
         style::say("nothing to do");
     }
@@ -77,7 +77,7 @@ pub(super) fn print_end(
 ) -> ExitCode {
     reporter.emit(
         "end",
-        json!({"ok": remains.is_empty(), "remaining": remains, "secrets_file": secrets}),
+        json!({"ok": remains.is_empty(), "leftovers": remains, "secrets_file": secrets}),
         None,
     );
     drop(reporter);
@@ -91,7 +91,7 @@ pub(super) fn print_end(
     if remains.is_empty() {
         style::say(&format!("{cluster} is down; the secrets are in {}", secrets.display()));
     } else {
-        style::say("fix the cause and run the command again: it continues with what is left");
+        style::say("fix the cause and run the command again to continue");
     }
     code
 }

@@ -52,7 +52,9 @@ pub(crate) struct Args {
     /// [default: ichor-agent next to ichor]
     #[arg(long, value_name = "PATH")]
     agent: Vec<PathBuf>,
-    /// Architectures: amd64, arm64 [default: those of the agents]
+    /// Comma-separated architectures: amd64, arm64
+    ///
+    /// [default: those of the agents]
     #[arg(long, value_name = "ARCH", value_delimiter = ',', value_parser = arch)]
     arch: Vec<Arch>,
     /// Name of the extension and its service [default: the backend]
@@ -71,7 +73,7 @@ pub(crate) struct Args {
 }
 
 fn backend(word: &str) -> Result<Backend, ArgumentError> {
-    let known = Backend::ALL.iter().copied().filter(|backend| DaemonRecipe::of(*backend).is_some());
+    let known = Backend::ALL.iter().copied().filter(|backend| DaemonRecipe::for_backend(*backend).is_some());
     known.clone().find(|backend| backend.word() == word).ok_or_else(|| {
         let words: Vec<_> = known.map(Backend::word).collect();
         ArgumentError::want_one_of(&words)
@@ -92,7 +94,7 @@ struct AgentBinary {
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     oci::check(&args.out)?;
     let created = created()?;
-    let recipe = DaemonRecipe::of(args.backend).context("the backend needs no extension")?;
+    let recipe = DaemonRecipe::for_backend(args.backend).context("the backend needs no extension")?;
     let agents = agents(args)?;
     let name = args.name.as_deref().unwrap_or(args.backend.word());
     let mut extensions = Vec::new();

@@ -106,7 +106,8 @@ pub(super) fn text(path: &Path) -> anyhow::Result<Vec<u8>> {
     let read = open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes);
     read.with_context(|| format!("cannot read {}", path.display()))?;
     if bytes.len() as u64 > MAX_TEXT {
-        bail!("{} is not a service definition: it is longer than {} KiB", path.display(), MAX_TEXT >> 10);
+        let (path, limit) = (path.display(), MAX_TEXT >> 10);
+        bail!("cannot read {path}: longer than {limit} KiB, the limit for manifests and service definitions");
     }
     Ok(bytes)
 }

@@ -21,7 +21,7 @@ const WITHOUT_APT: &str = "pass packages with --packages, or an image with --fro
 pub(super) struct DaemonSource {
     /// Take the daemon from this image: a reference, OCI layout or OCI archive
     ///
-    /// [default for FRR: quay.io/frrouting/frr:10.5.1]
+    /// [default: quay.io/frrouting/frr:10.5.1 for FRR]
     #[arg(long, value_name = "IMAGE", group = "input")]
     from: Option<String>,
     /// Take the daemon from packages of this Debian suite, downloaded with apt

@@ -49,18 +49,18 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let _progress = Progress::start("pushing the image");
         registry.push(&shipment, &mut *source).with_context(|| format!("cannot push to {reference}"))?
     };
-    let whole = format!("{}/{}@{}", reference.host, reference.repository, pushed.digest);
+    let pinned = format!("{}/{}@{}", reference.host, reference.repository, pushed.digest);
     if args.format.json {
         let value = json!({
             "reference": reference.to_string(),
-            "pinned_reference": whole,
+            "pinned_reference": pinned,
             "digest": pushed.digest.to_string(),
             "blobs_uploaded": pushed.sent,
             "blobs_already_present": pushed.present,
         });
         writeln!(out, "{value:#}")?;
     } else {
-        writeln!(out, "{whole}")?;
+        writeln!(out, "{pinned}")?;
         style::say(&format!("{reference}: {} blobs pushed, {} already present", pushed.sent, pushed.present));
     }
     Ok(ExitCode::SUCCESS)

@@ -55,8 +55,8 @@ impl CheckReport {
             InputForm::Image | InputForm::Service => remark.file.clone(),
         };
         let line = if remark.line == 0 { String::new() } else { format!(":{}", remark.line) };
-        let (file, said) = (printable(&file), printable(&remark.issue.headline()));
-        writeln!(out, "{file}{line}: {style}{word}:{style:#} {said}")?;
+        let (file, text) = (printable(&file), printable(&remark.issue.headline()));
+        writeln!(out, "{file}{line}: {style}{word}:{style:#} {text}")?;
         writeln!(out, "  fix: {}", printable(remark.fix()))
     }
 
@@ -70,8 +70,8 @@ impl CheckReport {
             "valid": self.verdict.is_valid(),
             "problems": problems.iter().map(value).collect::<Vec<_>>(),
             "warnings": warnings.iter().map(value).collect::<Vec<_>>(),
-            "omitted_problems": more_problems,
-            "omitted_warnings": more_warnings,
+            "problems_omitted": more_problems,
+            "warnings_omitted": more_warnings,
         })
     }
 }
@@ -79,11 +79,11 @@ impl CheckReport {
 fn value(remark: &Remark) -> Value {
     json!({
         "severity": remark.issue.severity.to_string(),
-        "subject": remark.issue.subject,
+        "subject": Some(&remark.issue.subject).filter(|subject| !subject.is_empty()),
         "file": remark.file,
-        "line": remark.line,
+        "line": Some(remark.line).filter(|line| *line > 0),
         "message": remark.issue.message,
-        "help": remark.fix(),
+        "help": remark.issue.help,
     })
 }
 

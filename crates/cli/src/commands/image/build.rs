@@ -1,4 +1,4 @@
-//! `image build`: bootable media and installers, out of official parts and extensions.
+//! `image build`: build boot media and installers from official assets and extensions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -28,22 +28,23 @@ use crate::progress::Progress;
 use crate::refusal::Refusal;
 use crate::{cache, project, style, table};
 
-/// Make media and installers with extensions inside, out of what Talos publishes
+/// Build the images of a cluster's nodes, or a single image
 ///
-/// With a cluster file, these are the base images of its nodes, where `image.source` is ichor: one for all nodes that are alike, under the names
-/// that `ichor build` wrote into images.json, installer references and machine definitions. With --talos or --platform it is one image by
-/// itself. Neither Docker nor Talos' imager is needed.
+/// With a cluster file, the command builds the base images of all nodes whose `image.source` is ichor. Nodes that are alike share an
+/// image. Its name is the one that `ichor build` writes into images.json, installer references and VM definitions. With --talos or
+/// --platform, the command builds a single image and reads no cluster file. Neither Docker nor Talos' imager is needed.
 ///
-/// Parts come from --base: files of a release or of an Image Factory (vmlinuz-amd64, initramfs-amd64.xz, metal-amd64-uki.efi, metal-amd64.iso,
-/// metal-amd64.raw.zst), folders of them, their addresses, or images such as ghcr.io/siderolabs/imager:v1.13.9. Several complete each other, and
-/// all must be of one release. Without --base it is the official ISO, from the Image Factory. Extensions are OCI layouts, archives, references,
-/// unpacked folders, or official names such as siderolabs/gvisor, which are looked up in the catalogue of the release.
+/// --base names parts of the release: files of a release or of an Image Factory (vmlinuz-amd64, initramfs-amd64.xz,
+/// metal-amd64-uki.efi, metal-amd64.iso, metal-amd64.raw.zst), folders of such files, their URLs, or images such as
+/// ghcr.io/siderolabs/imager:v1.13.9. Each fills in what the others lack, and all must be of the same release. An extension is an OCI
+/// layout, an archive, a reference, an unpacked folder, or an official name such as siderolabs/gvisor, which is resolved in the
+/// catalogue of the release.
 ///
-/// Everything is read and judged before the first byte is written: what is missing, what is of another release or for other machines, extensions that
-/// are in each other's way. Files appear when all are whole. Same input, same bytes.
+/// Everything is read and validated before the first byte is written. Missing parts, parts of another release or architecture, and
+/// extensions that conflict are refused. Files get their names when all of them are complete. The same input gives the same bytes.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Exit status: 0 made, 1 extensions are in each other's way, 2 could not be done; then nothing was written.\n\n\
+    after_help = "Exit status: 0 built, 1 extensions conflict, 2 the build failed. With 1 and 2\nnothing was written.\n\n\
     Examples:\n  \
     ichor image build --extension frr.tar --push\n  \
     ichor image build sol/ichor.yaml --base ./v1.13.9 --extension frr.tar -o images\n  \
@@ -53,121 +54,133 @@ use crate::{cache, project, style, table};
     ichor image build --base ./v1.13.9 --meta 0xa=\"$(cat meta-10.yaml)\" --kernel-arg console=ttyS0 --dry-run"
 )]
 pub(crate) struct Args {
-    /// Cluster file; ichor.yaml when neither this nor --talos nor --platform is given
+    /// Cluster file [default: ichor.yaml, without --talos and --platform]
     #[arg(value_name = "FILE", conflicts_with_all = ["talos", "platform", "arch", "kernel_arg", "meta", "embed", "name"])]
     pub(super) file: Option<PathBuf>,
-    /// Talos release, which the parts must be of; theirs when left out
+    /// Talos release that all parts must have [default: that of the parts]
     #[arg(long, value_name = "VERSION", value_parser = known_release)]
     pub(super) talos: Option<TalosVersion>,
-    /// What the machines are, such as metal, nocloud or gcp; metal when left out
+    /// Talos platform: metal, nocloud or gcp [default: metal]
     #[arg(long, value_name = "PLATFORM", value_parser = known_platform)]
     pub(super) platform: Option<String>,
-    /// Architecture: amd64 or arm64; amd64 when left out
+    /// CPU architecture: amd64 or arm64 [default: amd64]
     #[arg(long, value_name = "ARCH", value_parser = arch)]
     pub(super) arch: Option<Arch>,
-    /// Where parts of the release are: a file, a folder, a URL or an image; may be given more than once
-    #[arg(long, value_name = "X")]
+    /// Parts of the release: a file, folder, URL or image (repeatable)
+    ///
+    /// [default: the ISO of the Image Factory]
+    #[arg(long, value_name = "SOURCE")]
     pub(super) base: Vec<String>,
-    /// Extension to put in: an OCI layout, an archive, a reference, a folder or an official name; may be given more than once
-    #[arg(long, value_name = "Y")]
+    /// Extension to include: a path, reference or official name (repeatable)
+    #[arg(long, value_name = "EXTENSION")]
     pub(super) extension: Vec<String>,
-    /// Kernel argument to add; -NAME takes one away; may be given more than once
-    #[arg(long, value_name = "A", allow_hyphen_values = true)]
+    /// Kernel argument to add, or -NAME to remove one (repeatable)
+    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub(super) kernel_arg: Vec<String>,
-    /// META value, such as 0xa=TEXT; may be given more than once
+    /// META value, such as 0xa=TEXT (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) meta: Vec<String>,
-    /// Configuration to put inside, from Talos 1.12 on
-    #[arg(long, value_name = "CONFIG")]
+    /// Machine configuration to embed, from Talos 1.12 on
+    #[arg(long, value_name = "FILE")]
     pub(super) embed: Option<PathBuf>,
-    /// What to make: netboot, uki, iso, disk, qcow2, gcp, installer, layout; what the nodes need, or iso and installer, when left out
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = product)]
+    /// Comma-separated products to build
+    ///
+    /// Products are netboot, uki, iso, disk, qcow2, gcp, installer and layout.
+    ///
+    /// [default: what the nodes need, or iso,installer for a single image]
+    #[arg(long, value_name = "PRODUCT", value_delimiter = ',', value_parser = product)]
     product: Vec<Product>,
-    /// What the files are called, without what they end in
+    /// Name of the files, without suffix
     #[arg(long, value_name = "NAME", value_parser = file_name)]
     pub(super) name: Option<String>,
-    /// Only the images of this node; may be given more than once
+    /// Build only the images of this node (repeatable)
     #[arg(long, value_name = "NODE")]
     pub(super) only: Vec<String>,
-    /// Folder that `ichor build` wrote to, for configurations that go into images
+    /// Folder of `ichor build`, for configurations to embed
     #[arg(long, value_name = "DIR", default_value = "build")]
     pub(super) build: PathBuf,
     /// Folder to write to
     #[arg(short, long, value_name = "DIR", default_value = "images")]
     out: PathBuf,
-    /// Send the installer to a registry, under this reference; with a cluster file it is known, and left out
-    #[arg(long, value_name = "REF", num_args = 0..=1, default_missing_value = "")]
+    /// Push the installer to a registry
+    ///
+    /// A single image needs REFERENCE. With a cluster file, the references come from `image.registry`.
+    #[arg(long, value_name = "REFERENCE", num_args = 0..=1, default_missing_value = "")]
     pub(super) push: Option<String>,
-    /// Image the installer is made of; ghcr.io/siderolabs/installer-base of the release when left out
+    /// Base image of the installer
+    ///
+    /// [default: ghcr.io/siderolabs/installer-base of the release]
     #[arg(long, value_name = "IMAGE")]
     installer_base: Option<String>,
-    /// Catalogue of official extensions; ghcr.io/siderolabs/extensions of the release when left out
+    /// Catalogue of official extensions
+    ///
+    /// [default: ghcr.io/siderolabs/extensions of the release]
     #[arg(long, value_name = "IMAGE")]
     catalogue: Option<String>,
     #[command(flatten)]
     factory: FactoryUrl,
-    /// Private key to sign with for secure boot, in PEM; needs sbsign
+    /// Secure Boot key in PEM to sign images with; needs sbsign
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// Certificate of that key, in PEM, which the machines have enrolled
+    /// Secure Boot certificate in PEM that the machines have enrolled
     #[arg(long, value_name = "FILE", requires = "key")]
     certificate: Option<PathBuf>,
-    /// Folder to keep in what is fetched; the user's cache when left out
+    /// Cache folder for downloads [default: the user's cache]
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
-    /// Talk to registries over HTTP; one on this machine is talked to so anyway
+    /// Use HTTP instead of HTTPS; a registry on localhost always uses HTTP
     #[arg(long)]
     insecure: bool,
-    /// Read and judge everything, say what would be made, and write nothing
+    /// Validate everything and print what would be built, write nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     format: OutputFormat,
 }
 
-fn product(word: &str) -> Result<Product, ArgumentError> {
-    let known = Product::ALL.into_iter().find(|product| product.word() == word);
+fn product(value: &str) -> Result<Product, ArgumentError> {
+    let known = Product::ALL.into_iter().find(|product| product.word() == value);
     known.ok_or_else(|| ArgumentError::want_one_of(&Product::ALL.map(Product::word)))
 }
 
-fn file_name(word: &str) -> Result<String, ArgumentError> {
-    if word.is_empty() || word.starts_with('.') || word.contains('/') {
-        return Err(ArgumentError::want("the name of a file, such as metal-amd64; -o names the folder"));
+fn file_name(value: &str) -> Result<String, ArgumentError> {
+    if value.is_empty() || value.starts_with('.') || value.contains('/') {
+        return Err(ArgumentError::want("a file name such as metal-amd64; set the folder with -o"));
     }
-    Ok(word.to_owned())
+    Ok(value.to_owned())
 }
 
 impl Args {
-    /// The machines of an image by itself.
+    /// Architecture of a single image.
     pub(super) fn arch(&self) -> Arch {
         self.arch.unwrap_or(Arch::Amd64)
     }
 
-    /// Whether keys are there to sign with.
+    /// Whether images are signed.
     pub(super) fn signs(&self) -> bool {
         self.key.is_some()
     }
 
-    /// What to make where nothing else is said.
-    pub(super) fn products(&self, usual: &[Product]) -> Vec<Product> {
-        let mut products = if self.product.is_empty() { usual.to_vec() } else { self.product.clone() };
+    /// The selected products, or `default`.
+    pub(super) fn products(&self, default: &[Product]) -> Vec<Product> {
+        let mut products = if self.product.is_empty() { default.to_vec() } else { self.product.clone() };
         products.sort_unstable();
         products.dedup();
         products
     }
 
-    fn is_alone(&self) -> bool {
+    fn is_single_image(&self) -> bool {
         self.file.is_none() && (self.talos.is_some() || self.platform.is_some())
     }
 }
 
-/// The platforms that images are made for.
+/// Supported platforms.
 const PLATFORMS: [&str; 3] = ["metal", "nocloud", "gcp"];
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     scratch::install_signal_handler();
-    let cache = args.cache.clone().map_or_else(cache::user_cache, Ok)?;
-    let larder = ArtifactCache { cache, insecure: args.insecure };
+    let folder = args.cache.clone().map_or_else(cache::user_cache, Ok)?;
+    let artifacts = ArtifactCache { cache: folder, insecure: args.insecure };
     let signer = args.signer()?;
     if !args.dry_run {
         StagedFiles::check(&args.out)?;
@@ -175,121 +188,120 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     if signer.is_some() {
         style::say(&format!("{}note:{} {LIMITS}", style::NOTE, style::NOTE.render_reset()));
     }
-    let (recipes, grounds) = if args.is_alone() {
-        let heap = args.heap(&larder, args.arch(), args.talos.as_ref(), FACTORY)?;
-        let talos = heap.release(args.talos.as_ref())?;
-        let recipes = vec![recipe::alone(args, talos.clone())?];
+    let (recipes, releases) = if args.is_single_image() {
+        let assets = args.collect_assets(&artifacts, args.arch(), args.talos.as_ref(), FACTORY)?;
+        let talos = assets.release(args.talos.as_ref())?;
+        let recipes = vec![recipe::single_image(args, talos.clone())?];
         check(&recipes, args)?;
-        let ground = ground(&heap, &talos, args.arch(), &recipes)?;
-        (recipes, BTreeMap::from([(key(&talos, args.arch()), ground)]))
+        let release = open_release(&assets, &talos, args.arch(), &recipes)?;
+        (recipes, BTreeMap::from([(key(&talos, args.arch()), release)]))
     } else {
         let file = args.cluster_file()?;
         let project = project::open(&file)?;
-        let recipes = recipe::of_cluster(args, &project)?;
+        let recipes = recipe::cluster_images(args, &project)?;
         if recipes.is_empty() {
-            style::say("no node boots an image that ichor makes: `image.source` is something else");
+            style::say("no images to build: no node has `image.source: ichor`");
             return Ok(ExitCode::SUCCESS);
         }
         check(&recipes, args)?;
-        let grounds = grounds(args, &larder, &recipes, factory_of(&project))?;
-        (recipes, grounds)
+        let releases = open_releases(args, &artifacts, &recipes, factory_of(&project))?;
+        (recipes, releases)
     };
-    let source = ExtensionLoader::new(&larder, args.catalogue.as_deref());
-    let sets = extensions(args, source, &recipes, &grounds)?;
-    let bench = ImageBuilder {
-        larder: &larder,
+    let loader = ExtensionLoader::new(&artifacts, args.catalogue.as_deref());
+    let sets = load_extensions(args, loader, &recipes, &releases)?;
+    let builder = ImageBuilder {
+        cache: &artifacts,
         installer_base: args.installer_base.as_deref(),
         signer: signer.as_ref(),
         created: created()?,
     };
-    bench.check(&recipes)?;
+    builder.check(&recipes)?;
     if args.dry_run {
-        return tell_plan(args, &recipes, &sets, out);
+        return print_plan(args, &recipes, &sets, out);
     }
-    make(args, &bench, &recipes, &grounds, &sets, out)
+    build_images(args, &builder, &recipes, &releases, &sets, out)
 }
 
-/// Which release and machines parts are of.
+/// Release and architecture of boot assets.
 type ReleaseArch = (String, Arch);
 
 fn key(talos: &TalosVersion, arch: Arch) -> ReleaseArch {
     (talos.to_string(), arch)
 }
 
-/// Refuses what cannot be made, before anything is fetched.
+/// Rejects recipes that cannot be built, before anything is downloaded.
 fn check(recipes: &[ImageRecipe], args: &Args) -> anyhow::Result<()> {
     for recipe in recipes {
         let (stem, platform) = (&recipe.stem, recipe.profile.platform.as_str());
         if !PLATFORMS.contains(&platform) {
             bail!(
-                "{stem}: ichor makes images for {}; those for {platform} are made by the Image Factory and by Talos' imager",
+                "{stem}: ichor builds images only for {}; for {platform} use the Image Factory or Talos' imager",
                 PLATFORMS.join(", ")
             );
         }
         if recipe.secure_boot && !args.signs() {
             bail!(
-                "{stem} is for secure boot, and nobody but the owner of a key can sign it: give yours with --key and --certificate, or take \
-                 signed images of the Image Factory, with official extensions alone (`image.source: factory`)"
+                "{stem} needs a signature for Secure Boot; set your key with --key and --certificate, or use signed \
+                 images of the Image Factory with official extensions only (`image.source: factory`)"
             );
         }
         if recipe.products.contains(&Product::Gcp) && platform != "gcp" {
-            bail!(
-                "{stem}: --product gcp is for the platform gcp, and this is {platform}; give --platform gcp"
-            );
+            bail!("{stem}: --product gcp requires the platform gcp, not {platform}; set --platform gcp");
         }
         for product in &recipe.products {
-            product.files(stem).iter().try_for_each(|name| check_place(*product, &args.out.join(name)))?;
+            product
+                .files(stem)
+                .iter()
+                .try_for_each(|name| check_output_path(*product, &args.out.join(name)))?;
         }
         if recipe.profile.talos.patch().is_none() {
-            bail!("{stem}: Talos {} names no patch release; want one such as {0}.0", recipe.profile.talos);
+            bail!("{stem}: Talos {} is not a complete version; want one such as {0}.0", recipe.profile.talos);
         }
     }
     let pushes = args.push.is_some();
     let has_installer = |recipe: &&ImageRecipe| recipe.products.iter().any(|product| product.is_installer());
     if pushes && !recipes.iter().any(|recipe| has_installer(&recipe)) {
-        bail!("--push sends installers, and none is made; add --product installer, or layout");
+        bail!("--push needs an installer; add --product installer or --product layout");
     }
     if let Some(recipe) = recipes.iter().filter(has_installer).find(|it| pushes && it.installer.is_none()) {
         bail!(
-            "where does the installer of {} go? name it after --push, or the registry in `image.registry`",
+            "no reference for the installer of {}; set it after --push, or set `image.registry`",
             recipe.stem
         );
     }
-    if !args.is_alone() && args.push.as_ref().is_some_and(|reference| !reference.is_empty()) {
+    if !args.is_single_image() && args.push.as_ref().is_some_and(|reference| !reference.is_empty()) {
         bail!(
-            "with a cluster file, `image.registry` says where installers go; leave out what is behind --push"
+            "with a cluster file, installers are pushed to `image.registry`; remove the reference after --push"
         );
     }
     Ok(())
 }
 
-/// Refuses what would have to take the place of something else.
-fn check_place(product: Product, path: &Path) -> anyhow::Result<()> {
+/// Refuses to replace a folder or an unrelated file.
+fn check_output_path(product: Product, path: &Path) -> anyhow::Result<()> {
     if product == Product::Layout {
         return Ok(oci::check_folder(path)?);
     }
     if path.is_dir() {
-        bail!("cannot write {}: there is a folder of that name", path.display());
+        bail!("cannot write {}: it is a folder", path.display());
     }
     Ok(())
 }
 
-/// The Image Factory that official parts come from.
+/// The Image Factory for official assets.
 fn factory_of(project: &project::Project) -> &str {
     let mut factories = project.plan.nodes.iter().map(|node| &node.boot.factory);
     factories.find(|factory| factory.is_written()).map_or(FACTORY, |factory| factory.value.as_str())
 }
 
 impl Args {
-    /// The cluster file whose images are made.
+    /// Path of the cluster file.
     fn cluster_file(&self) -> anyhow::Result<PathBuf> {
-        let usual = PathBuf::from("ichor.yaml");
-        if self.file.is_none() && !usual.exists() {
-            bail!(
-                "there is no ichor.yaml here; name the cluster file whose images are wanted, or give --talos VERSION for an image by itself"
-            );
+        let default = PathBuf::from("ichor.yaml");
+        if self.file.is_none() && !default.exists() {
+            bail!("no ichor.yaml in this folder; pass a cluster file, or --talos VERSION for a single image");
         }
-        Ok(self.file.clone().unwrap_or(usual))
+        Ok(self.file.clone().unwrap_or(default))
     }
 
     fn signer(&self) -> anyhow::Result<Option<Signer>> {
@@ -297,59 +309,59 @@ impl Args {
         Ok(Some(Signer::find(key, certificate)?))
     }
 
-    /// What is found in --base, or the official ISO.
-    fn heap(
+    /// Collects the assets of --base, or of the official ISO.
+    fn collect_assets(
         &self,
-        larder: &ArtifactCache,
+        cache: &ArtifactCache,
         arch: Arch,
         talos: Option<&TalosVersion>,
         factory: &str,
     ) -> anyhow::Result<AssetCollector> {
         if !self.base.is_empty() {
-            return Ok(larder.gather(&self.base, arch)?);
+            return Ok(cache.gather(&self.base, arch)?);
         }
         let talos = talos.context(
-            "which Talos? want --talos VERSION, such as --talos v1.13.9, or --base with its parts",
+            "unknown Talos release; pass --talos VERSION, such as --talos v1.13.9, or --base with its files",
         )?;
         let factory = self.factory.or(factory);
-        larder
+        cache
             .official(&factory, talos, arch)
-            .context("nothing is given with --base, and the official ISO cannot be had")
+            .context("cannot download the official ISO, and --base is not set")
     }
 }
 
-/// The parts for every release and architecture.
-fn grounds(
+/// Opens the boot assets for every release and architecture.
+fn open_releases(
     args: &Args,
-    larder: &ArtifactCache,
+    cache: &ArtifactCache,
     recipes: &[ImageRecipe],
     factory: &str,
 ) -> anyhow::Result<BTreeMap<ReleaseArch, BaseRelease>> {
-    let mut grounds = BTreeMap::new();
+    let mut releases = BTreeMap::new();
     for recipe in recipes {
         let (talos, arch) = (&recipe.profile.talos, recipe.profile.arch);
-        if grounds.contains_key(&key(talos, arch)) {
+        if releases.contains_key(&key(talos, arch)) {
             continue;
         }
-        let heap = args.heap(larder, arch, Some(talos), factory)?;
-        heap.release(Some(talos))?;
-        let mine: Vec<_> =
+        let assets = args.collect_assets(cache, arch, Some(talos), factory)?;
+        assets.release(Some(talos))?;
+        let matching: Vec<_> =
             recipes.iter().filter(|it| key(&it.profile.talos, it.profile.arch) == key(talos, arch)).collect();
-        grounds.insert(key(talos, arch), ground(&heap, talos, arch, mine)?);
+        releases.insert(key(talos, arch), open_release(&assets, talos, arch, matching)?);
     }
-    Ok(grounds)
+    Ok(releases)
 }
 
-/// The parts, if there are all that the products need.
-fn ground<'r>(
-    heap: &AssetCollector,
+/// Opens the boot assets; fails unless all assets that the products need are present.
+fn open_release<'r>(
+    assets: &AssetCollector,
     talos: &TalosVersion,
     arch: Arch,
     recipes: impl IntoIterator<Item = &'r ImageRecipe>,
 ) -> anyhow::Result<BaseRelease> {
     let mut missing: BTreeMap<AssetKind, Vec<&str>> = BTreeMap::new();
     for product in recipes.into_iter().flat_map(|recipe| &recipe.products) {
-        for part in heap.missing(*product) {
+        for part in assets.missing(*product) {
             let products = missing.entry(part).or_default();
             if !products.contains(&product.word()) {
                 products.push(product.word());
@@ -359,7 +371,7 @@ fn ground<'r>(
     if !missing.is_empty() {
         let line = |(part, products): (&AssetKind, &Vec<&str>)| {
             format!(
-                "{} is missing for {}; it is in {}",
+                "missing {} for {}; it is part of {}",
                 part.name(),
                 products.join(", "),
                 part.is_in(talos, arch)
@@ -367,43 +379,44 @@ fn ground<'r>(
         };
         bail!("{}", missing.iter().map(line).collect::<Vec<_>>().join("\n       "));
     }
-    let parts = heap.parts().context("there is neither a kernel nor an initramfs")?;
+    let parts = assets.parts().context("missing kernel and initramfs")?;
     Ok(BaseRelease::open(parts, talos, arch)?)
 }
 
-/// The extensions of every recipe, if none is in another's way.
-fn extensions(
+/// Loads the extensions of every recipe; fails if any of them conflict.
+fn load_extensions(
     args: &Args,
-    mut source: ExtensionLoader<'_>,
+    mut loader: ExtensionLoader<'_>,
     recipes: &[ImageRecipe],
-    grounds: &BTreeMap<ReleaseArch, BaseRelease>,
+    releases: &BTreeMap<ReleaseArch, BaseRelease>,
 ) -> anyhow::Result<Vec<Vec<Extension>>> {
     let (mut used, mut sets, mut is_good) = (BTreeSet::new(), Vec::new(), true);
     for recipe in recipes {
         let profile = &recipe.profile;
-        let mut set = if args.is_alone() {
-            source.named(recipe)?
+        let mut set = if args.is_single_image() {
+            loader.load_all(recipe)?
         } else {
-            source.of_cluster(recipe, &args.extension, &mut used)?
+            loader.load_for_cluster(recipe, &args.extension, &mut used)?
         };
         if let Some(config) = &profile.embedded {
             set.push(Extension::embedded(config, &profile.talos)?);
         }
-        let ground = &grounds[&key(&profile.talos, profile.arch)];
-        for (conflict, is_fatal) in ground.conflicts(&set)? {
+        let release = &releases[&key(&profile.talos, profile.arch)];
+        for (conflict, is_fatal) in release.conflicts(&set)? {
             let (colour, kind) = if is_fatal { (style::ERROR, "error") } else { (style::WARNING, "warning") };
             style::say(&format!("{colour}{kind}:{colour:#} {}: {conflict}", recipe.stem));
             is_good &= !is_fatal;
         }
         sets.push(set);
     }
-    if let Some(unused) = args.extension.iter().find(|word| !args.is_alone() && !used.contains(*word)) {
-        bail!("no node needs the extension {unused}; name it in `extensions` of those that do");
+    if let Some(unused) = args.extension.iter().find(|name| !args.is_single_image() && !used.contains(*name))
+    {
+        bail!("no node uses the extension {unused}; add it to `extensions` of the nodes");
     }
-    for (name, warning) in &source.warnings {
+    for (name, warning) in &loader.warnings {
         let colour = style::WARNING;
-        let said = &warning.issue.message;
-        style::say(&format!("{colour}warning:{colour:#} {name}: {}: {said}", warning.file));
+        let message = &warning.issue.message;
+        style::say(&format!("{colour}warning:{colour:#} {name}: {}: {message}", warning.file));
     }
     if !is_good {
         style::say("nothing was written");
@@ -412,8 +425,8 @@ fn extensions(
     Ok(sets)
 }
 
-/// Says what would be made.
-fn tell_plan(
+/// Prints which images would be built.
+fn print_plan(
     args: &Args,
     recipes: &[ImageRecipe],
     sets: &[Vec<Extension>],
@@ -426,7 +439,16 @@ fn tell_plan(
         recipe.products.iter().flat_map(|product| product.files(&recipe.stem)).collect()
     };
     if args.format.json {
-        let image = |(recipe, set): (&ImageRecipe, &Vec<Extension>)| json!({"name": recipe.stem, "file_names": files(recipe), "extensions": names(set), "installer_image": recipe.installer, "nodes": recipe.nodes});
+        let extension = |it: &Extension| json!({"name": it.metadata.name, "version": it.metadata.version});
+        let image = |(recipe, set): (&ImageRecipe, &Vec<Extension>)| {
+            json!({
+                "name": recipe.stem,
+                "file_names": files(recipe),
+                "extensions": set.iter().map(extension).collect::<Vec<_>>(),
+                "installer_image": recipe.installer,
+                "nodes": recipe.nodes,
+            })
+        };
         writeln!(out, "{:#}", json!({"images": recipes.iter().zip(sets).map(image).collect::<Vec<_>>()}))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -444,54 +466,54 @@ fn tell_plan(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes everything, gives it its names, and sends installers.
-fn make(
+/// Builds all images, writes them together, and pushes installers.
+fn build_images(
     args: &Args,
-    bench: &ImageBuilder<'_>,
+    builder: &ImageBuilder<'_>,
     recipes: &[ImageRecipe],
-    grounds: &BTreeMap<ReleaseArch, BaseRelease>,
+    releases: &BTreeMap<ReleaseArch, BaseRelease>,
     sets: &[Vec<Extension>],
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let mut staged = StagedFiles::new(&args.out);
     let mut done = Vec::new();
     for (recipe, set) in recipes.iter().zip(sets) {
-        let ground = &grounds[&key(&recipe.profile.talos, recipe.profile.arch)];
-        let initramfs = ground.add_extensions(set)?;
-        let parts = BootAssets { initramfs: initramfs.content.clone(), ..ground.parts.clone() };
-        let made = bench.make(recipe, &parts, &mut staged)?;
+        let release = &releases[&key(&recipe.profile.talos, recipe.profile.arch)];
+        let initramfs = release.add_extensions(set)?;
+        let parts = BootAssets { initramfs: initramfs.content.clone(), ..release.parts.clone() };
+        let made = builder.build(recipe, &parts, &mut staged)?;
         done.push((recipe, initramfs, made));
     }
     scratch::run_uninterrupted(|| staged.commit())?;
-    let mut answers = Vec::new();
+    let mut reports = Vec::new();
     for (recipe, initramfs, made) in &mut done {
         let pushed = match (&args.push, &recipe.installer) {
-            (Some(_), Some(reference)) => push(args, reference, made)?,
+            (Some(_), Some(reference)) => push_installer(args, reference, made)?,
             _ => None,
         };
-        answers.push(ImageReport { recipe, initramfs, made, pushed });
+        reports.push(ImageReport { recipe, initramfs, made, pushed });
     }
-    answers.iter().for_each(ImageReport::warn);
+    reports.iter().for_each(ImageReport::warn);
     if args.format.json {
-        let images: Vec<_> = answers.iter().map(|answer| answer.json(&args.out)).collect();
+        let images: Vec<_> = reports.iter().map(|report| report.json(&args.out)).collect();
         writeln!(out, "{:#}", json!({"images": images}))?;
     } else {
-        report::print(out, &answers)?;
-        style::say(&format!("{}: everything is there", args.out.display()));
-        for pushed in answers.iter().filter_map(|answer| answer.pushed.as_ref()) {
-            style::say(&format!("sent {pushed}"));
+        report::print(out, &reports)?;
+        style::say(&format!("{}: all images are written", args.out.display()));
+        for pushed in reports.iter().filter_map(|report| report.pushed.as_ref()) {
+            style::say(&format!("pushed {pushed}"));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sends the installer among the products, and says where it is.
-fn push(args: &Args, reference: &str, made: &mut [BuiltProduct]) -> anyhow::Result<Option<String>> {
+/// Pushes the installer among the products; returns its reference.
+fn push_installer(args: &Args, reference: &str, made: &mut [BuiltProduct]) -> anyhow::Result<Option<String>> {
     let Some(layout) = made.iter_mut().find_map(|made| made.layout.as_mut()) else { return Ok(None) };
     let reference = Reference::parse(reference)?;
-    let shipment = ImageUpload::collect(layout)?;
+    let upload = ImageUpload::collect(layout)?;
     let mut registry = Registry::new(reference.clone(), args.insecure);
-    let _progress = Progress::start("sending the installer");
-    let pushed = registry.push(&shipment, layout).with_context(|| format!("cannot push to {reference}"))?;
+    let _progress = Progress::start("pushing the installer");
+    let pushed = registry.push(&upload, layout).with_context(|| format!("cannot push to {reference}"))?;
     Ok(Some(format!("{}/{}@{}", reference.host, reference.repository, pushed.digest)))
 }

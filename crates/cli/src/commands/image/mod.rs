@@ -1,4 +1,4 @@
-//! `image`: bootable media and installers of one's own.
+//! `image`: build boot media and installers.
 
 mod build;
 mod extensions;
@@ -9,7 +9,7 @@ mod report;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Make images that machines boot and install, with extensions inside
+/// Build boot images and installers with extensions
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {

@@ -1,4 +1,4 @@
-//! Products, put together and written.
+//! Builds and writes the products of an image.
 
 use std::io::{BufWriter, Write as _};
 
@@ -16,34 +16,34 @@ use crate::image::{ArtifactCache, Signer, StagedFiles, bios, grub_cd, installer_
 use crate::oci::{ImageLocation, TempFileStore};
 use crate::progress::Progress;
 
-/// What is not the same each time.
+/// Warning that the image is not reproducible.
 const XFS: &str =
-    "the partition that GRUB boots from is made by mkfs.xfs, which may write other bytes each time";
+    "the boot partition for GRUB is not reproducible: mkfs.xfs writes timestamps and random numbers";
 
-/// What everything is made with.
+/// Builds images with these tools and options.
 pub(super) struct ImageBuilder<'b> {
-    pub larder: &'b ArtifactCache,
-    /// The image that installers are made of, where it is not the official one.
+    pub cache: &'b ArtifactCache,
+    /// Base image of installers other than the official one.
     pub installer_base: Option<&'b str>,
     pub signer: Option<&'b Signer>,
     pub created: Moment,
 }
 
-/// A product that was written.
+/// A written product.
 pub(super) struct BuiltProduct {
     pub product: Product,
     pub files: Vec<(String, u64)>,
-    /// What takes how much of it.
+    /// Size of each part.
     pub sizes: Vec<(String, u64)>,
-    /// What is not as one might think.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// The installer, to be sent.
+    /// The installer, to push it.
     pub layout: Option<ImageLayout>,
 }
 
 impl ImageBuilder<'_> {
-    /// Makes and writes every product of a recipe. The initramfs of the parts is that with the extensions.
-    pub(super) fn make(
+    /// Builds and stages every product of a recipe; the initramfs in `parts` includes the extensions.
+    pub(super) fn build(
         &self,
         recipe: &ImageRecipe,
         parts: &BootAssets,
@@ -51,7 +51,7 @@ impl ImageBuilder<'_> {
     ) -> anyhow::Result<Vec<BuiltProduct>> {
         let mut parts = parts.clone();
         if recipe.secure_boot {
-            // GRUB starts what nobody signed.
+            // GRUB boots unsigned kernels.
             parts.grub = None;
         }
         if let (Some(signer), Some(loader)) = (self.signer, &parts.loader) {
@@ -60,7 +60,7 @@ impl ImageBuilder<'_> {
         let (mut disk, mut installer) = (None, None);
         let mut all = Vec::new();
         for product in &recipe.products {
-            let work = ProductBuilder { bench: self, recipe, parts: &parts };
+            let work = ProductBuilder { builder: self, recipe, parts: &parts };
             let failed = || format!("cannot create {} of {}", product.word(), recipe.stem);
             let made = match product {
                 Product::Netboot => work.netboot(staged),
@@ -86,7 +86,7 @@ impl ImageBuilder<'_> {
         Ok(all)
     }
 
-    /// Makes sure that the images of registries that installers are made of can be had, before much work is done.
+    /// Checks that the base images of installers can be pulled, before the expensive work starts.
     pub(super) fn check(&self, recipes: &[ImageRecipe]) -> anyhow::Result<()> {
         let with_installer =
             |recipe: &&ImageRecipe| recipe.products.iter().any(|product| product.is_installer());
@@ -104,7 +104,7 @@ impl ImageBuilder<'_> {
         Ok(())
     }
 
-    /// What the installer of a recipe is made of.
+    /// Base image of a recipe's installer.
     fn installer_base(&self, recipe: &ImageRecipe) -> String {
         self.installer_base.map_or_else(|| installer_base(&recipe.profile.talos), str::to_owned)
     }
@@ -112,8 +112,8 @@ impl ImageBuilder<'_> {
     fn open_installer(&self, recipe: &ImageRecipe) -> anyhow::Result<(Box<dyn BlobSource>, OciImage)> {
         let base = self.installer_base(recipe);
         let failed =
-            || format!("cannot read {base}, which installers are made of; --installer-base names another");
-        let mut source = self.larder.open(&ImageLocation::parse(&base)?).with_context(failed)?;
+            || format!("cannot read {base}, the base image of installers; set another with --installer-base");
+        let mut source = self.cache.open_file(&ImageLocation::parse(&base)?).with_context(failed)?;
         let image = OciImage::find(&mut *source, recipe.profile.arch).with_context(failed)?;
         Ok((source, image))
     }
@@ -123,27 +123,27 @@ impl ImageBuilder<'_> {
     }
 }
 
-/// A disk, in no form yet.
+/// A disk image before conversion to its format.
 struct RawDisk {
     content: Content,
     sizes: Vec<(String, u64)>,
     warnings: Vec<String>,
 }
 
-/// An installer, neither an archive nor a folder yet.
+/// An installer before it is written as an archive or a folder.
 struct PackedInstaller {
     layout: ImageLayout,
     sizes: Vec<(String, u64)>,
 }
 
 struct ProductBuilder<'w> {
-    bench: &'w ImageBuilder<'w>,
+    builder: &'w ImageBuilder<'w>,
     recipe: &'w ImageRecipe,
     parts: &'w BootAssets,
 }
 
 impl ProductBuilder<'_> {
-    /// What the kernel is told where META has no partition.
+    /// Kernel command line for media without a META partition.
     fn line_with_meta(&self) -> String {
         let mut line = self.recipe.profile.line.clone();
         line.carry_meta(&self.recipe.profile.meta);
@@ -151,14 +151,14 @@ impl ProductBuilder<'_> {
     }
 
     fn kernel_image(&self, line: &str, offer: ResetProfile) -> anyhow::Result<Content> {
-        let image = uki(&self.recipe.profile, self.parts, line, offer, self.bench.seconds())?;
-        match self.bench.signer {
+        let image = uki(&self.recipe.profile, self.parts, line, offer, self.builder.seconds())?;
+        match self.builder.signer {
             Some(signer) => signer.sign(&image).context("cannot sign the kernel image"),
             None => Ok(image),
         }
     }
 
-    /// Writes files, and says how long they are.
+    /// Stages files; returns their names and sizes.
     fn write(
         &self,
         staged: &mut StagedFiles,
@@ -195,7 +195,7 @@ impl ProductBuilder<'_> {
         let rest = image.len().saturating_sub(known.iter().map(|(_, size)| size).sum());
         known
             .into_iter()
-            .chain([("stub and texts", rest)])
+            .chain([("stub and metadata", rest)])
             .map(|(name, size)| (name.to_owned(), size))
             .collect()
     }
@@ -205,11 +205,11 @@ impl ProductBuilder<'_> {
         let image = self.kernel_image(&iso::line(profile).to_string(), ResetProfile::Reset)?;
         let mut parts = self.parts.clone();
         let mut warnings = Vec::new();
-        // There is no other machine with a BIOS, and those with secure boot do not use it.
+        // Only amd64 machines have a BIOS, and Secure Boot excludes it.
         if parts.grub.is_none() && profile.arch == Arch::Amd64 && !self.recipe.secure_boot {
             match grub_cd::CdGrubBuilder::find() {
-                Ok(maker) => parts.grub = Some(maker.make().context("cannot create GRUB for a BIOS")?),
-                Err(absent) => warnings.push(format!("the ISO boots under UEFI alone: {absent}")),
+                Ok(builder) => parts.grub = Some(builder.make().context("cannot build GRUB for BIOS boot")?),
+                Err(absent) => warnings.push(format!("the ISO boots only under UEFI: {absent}")),
             }
         }
         let made = iso::iso(profile, &parts, &image)?;
@@ -218,35 +218,35 @@ impl ProductBuilder<'_> {
         Ok(BuiltProduct { product: Product::Iso, files, sizes, warnings, layout: None })
     }
 
-    /// The disk, for UEFI, and for a BIOS where what that needs is installed.
+    /// Builds the disk for UEFI, and for BIOS if the programs are installed.
     fn raw(&self) -> anyhow::Result<RawDisk> {
         let profile = &self.recipe.profile;
         let image = self.kernel_image(&profile.line.to_string(), ResetProfile::Maintenance)?;
         let mut warnings = Vec::new();
-        // There is no other machine with a BIOS, and those with secure boot do not use it.
+        // Only amd64 machines have a BIOS, and Secure Boot excludes it.
         let has_bios = profile.arch == Arch::Amd64 && !self.recipe.secure_boot;
         let bios = match has_bios.then(bios::BiosTools::find) {
             None => None,
             Some(Ok(tools)) => {
-                let _progress = Progress::start("making what a BIOS boots");
+                let _progress = Progress::start("building the BIOS boot partitions");
                 warnings.push(XFS.to_owned());
                 Some(tools.make(profile, self.parts)?)
             }
             Some(Err(absent)) => {
-                warnings.push(format!("the disk boots under UEFI alone: {absent}"));
+                warnings.push(format!("the disk boots only under UEFI: {absent}"));
                 None
             }
         };
         let content = disk::disk(profile, self.parts, &image, bios.as_ref())?;
-        let there = content.stretches().iter().filter(|it| !it.is_hole).map(|it| it.length).sum::<u64>();
+        let data = content.stretches().iter().filter(|it| !it.is_hole).map(|it| it.length).sum::<u64>();
         let mut sizes = vec![("unified kernel image".to_owned(), image.len())];
         if bios.is_some() {
             sizes.push(("kernel for GRUB".to_owned(), self.parts.kernel.len()));
             sizes.push(("initramfs for GRUB".to_owned(), self.parts.initramfs.len()));
         }
-        let rest = there.saturating_sub(sizes.iter().map(|(_, size)| size).sum());
-        sizes.push(("loaders and tables".to_owned(), rest));
-        sizes.push(("room".to_owned(), content.len() - there));
+        let rest = data.saturating_sub(sizes.iter().map(|(_, size)| size).sum());
+        sizes.push(("boot loaders and partition tables".to_owned(), rest));
+        sizes.push(("free space".to_owned(), content.len() - data));
         Ok(RawDisk { content, sizes, warnings })
     }
 
@@ -265,7 +265,7 @@ impl ProductBuilder<'_> {
                     staged.write_with(&name, self.recipe.is_private(), |file| -> anyhow::Result<u64> {
                         let mut out = BufWriter::new(&mut *file);
                         match product {
-                            Product::Gcp => disk::google(&raw.content, self.bench.seconds(), &mut out)?,
+                            Product::Gcp => disk::google(&raw.content, self.builder.seconds(), &mut out)?,
                             _ => qcow2::write(&raw.content, &mut out)?,
                         }
                         out.flush()?;
@@ -287,18 +287,18 @@ impl ProductBuilder<'_> {
     fn packed_installer(&self) -> anyhow::Result<PackedInstaller> {
         let profile = &self.recipe.profile;
         let kernel = self.kernel_image(&profile.line.to_string(), ResetProfile::Maintenance)?;
-        let loader = self.parts.loader.clone().context("there is no systemd-boot")?;
+        let loader = self.parts.loader.clone().context("missing systemd-boot")?;
         let sizes = vec![
             ("unified kernel image".to_owned(), kernel.len()),
             ("systemd-boot".to_owned(), loader.len()),
         ];
-        let (mut source, image) = self.bench.open_installer(self.recipe)?;
+        let (mut source, image) = self.builder.open_installer(self.recipe)?;
         let _progress = Progress::start("packing the installer");
         let packed = installer(
             &image,
             &mut *source,
             &BootFiles { loader, kernel },
-            self.bench.created,
+            self.builder.created,
             &mut TempFileStore::new()?,
         )?;
         Ok(PackedInstaller { layout: ImageLayout::pack(&[packed], &self.tag()), sizes })
@@ -313,7 +313,7 @@ impl ProductBuilder<'_> {
         let PackedInstaller { layout, sizes } = packed;
         let name = product.files(&self.recipe.stem).remove(0);
         let length = if product == Product::Layout {
-            staged.layout(&name, self.recipe.is_private(), layout)?
+            staged.write_layout(&name, self.recipe.is_private(), layout)?
         } else {
             staged.write_with(&name, self.recipe.is_private(), |file| -> anyhow::Result<u64> {
                 let mut out = BufWriter::new(&mut *file);
@@ -324,12 +324,12 @@ impl ProductBuilder<'_> {
             })?
         };
         let rest = length.saturating_sub(sizes.iter().map(|(_, size)| size).sum());
-        let sizes = sizes.iter().cloned().chain([("base and lists, packed".to_owned(), rest)]).collect();
+        let sizes = sizes.iter().cloned().chain([("base image and metadata".to_owned(), rest)]).collect();
         let layout = Some(layout.clone());
         Ok(BuiltProduct { product, files: vec![(name, length)], sizes, warnings: Vec::new(), layout })
     }
 
-    /// What the installer is called in its layout.
+    /// Tag of the installer in its layout.
     fn tag(&self) -> String {
         let tag = self.recipe.installer.as_deref().and_then(|reference| reference.rsplit_once(':'));
         tag.map_or_else(|| self.recipe.profile.talos.to_string(), |(_, tag)| tag.to_owned())

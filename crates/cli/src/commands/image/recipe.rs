@@ -1,11 +1,10 @@
-//! What is to be made: an image by itself, or those of a cluster.
+//! The images to build: a single one, or those of a cluster.
 
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use ichor_core::plan::NodePlan;
-use ichor_core::render::base::{RequiredImage, bases};
-use ichor_core::render::schematic::line;
+use ichor_core::render::base_image::{RequiredImage, required_images};
+use ichor_core::render::schematic::image_command_line;
 use ichor_image::build::{Product, Profile};
 use ichor_image::media::Content;
 use ichor_talos::meta;
@@ -15,50 +14,50 @@ use ichor_values::TalosVersion;
 use super::build::Args;
 use crate::project::Project;
 
-/// The longest configuration that is put into an image.
-const LONGEST: u64 = 16 << 20;
+/// Size limit of an embedded configuration.
+const MAX_CONFIG: u64 = 16 << 20;
 
-/// An image that is to be made.
+/// An image to build.
 pub(super) struct ImageRecipe {
-    /// What its files are called, without what they end in.
+    /// Name of the files, without suffix.
     pub stem: String,
     pub profile: Profile,
-    /// Extensions by their names or places, in their order.
+    /// Extensions by name or location, in order.
     pub extensions: Vec<String>,
-    /// The service of the routing extension, where one is needed that is not among the others.
+    /// Service of the routing extension, if one is needed that is not in `extensions`.
     pub routing: Option<String>,
-    /// Where that extension is, and where the installer goes.
+    /// Registry of the routing extension and the installer.
     pub registry: Option<String>,
     pub products: Vec<Product>,
-    /// What the installer is called.
+    /// Reference of the installer.
     pub installer: Option<String>,
-    /// Whether it is booted by what boots nothing that is not signed.
+    /// Whether the machines enforce Secure Boot.
     pub secure_boot: bool,
-    /// Who boots it.
+    /// Nodes that boot the image.
     pub nodes: Vec<String>,
 }
 
 impl ImageRecipe {
-    /// Whether a configuration is inside, which others should not read.
+    /// Whether the image embeds a configuration, and must not be world-readable.
     pub(super) fn is_private(&self) -> bool {
         self.profile.embedded.is_some()
     }
 }
 
-/// The image that the arguments alone describe, of a release.
-pub(super) fn alone(args: &Args, talos: TalosVersion) -> anyhow::Result<ImageRecipe> {
+/// The single image described by the arguments.
+pub(super) fn single_image(args: &Args, talos: TalosVersion) -> anyhow::Result<ImageRecipe> {
     let platform = args.platform.clone().unwrap_or_else(|| "metal".to_owned());
     let values = (1..).zip(&args.meta).map(|(nth, text)| meta::Value::parse(text, nth));
     let values: Vec<_> = values.collect::<Result<_, _>>().context("cannot use --meta")?;
-    if let Some(key) = meta::repeated(&values).first() {
-        bail!("--meta names key {key} twice");
+    if let Some(key) = meta::repeated_keys(&values).first() {
+        bail!("--meta repeats the key {key}");
     }
     let embedded = args.embed.as_deref().map(read).transpose()?;
     if embedded.is_some() && !release::at_least(&talos, 12) {
-        bail!("--embed: an image carries a configuration from Talos 1.12 on, and this one is {talos}");
+        bail!("--embed requires Talos 1.12 or later, but the release is {talos}");
     }
     let secure_boot = args.signs();
-    let line = line(&talos, &platform, args.arch(), secure_boot, &[], &args.kernel_arg);
+    let line = image_command_line(&talos, &platform, args.arch(), secure_boot, &[], &args.kernel_arg);
     let stem = match &args.name {
         Some(name) => name.clone(),
         None => format!("talos-{talos}-{platform}-{}", args.arch()),
@@ -77,38 +76,36 @@ pub(super) fn alone(args: &Args, talos: TalosVersion) -> anyhow::Result<ImageRec
 }
 
 /// The images of a cluster's nodes.
-pub(super) fn of_cluster(args: &Args, project: &Project) -> anyhow::Result<Vec<ImageRecipe>> {
-    let wanted = bases(&project.plan)
+pub(super) fn cluster_images(args: &Args, project: &Project) -> anyhow::Result<Vec<ImageRecipe>> {
+    let wanted = required_images(&project.plan)
         .map_err(|(node, error)| anyhow::Error::from(error).context(node.name.to_string()))?;
-    let is_chosen = |wanted: &&RequiredImage| {
+    let is_selected = |wanted: &&RequiredImage| {
         args.only.is_empty() || wanted.nodes.iter().any(|node| args.only.contains(node))
     };
-    if let Some(unknown) =
-        args.only.iter().find(|name| !project.plan.nodes.iter().any(|node| is_called(node, name)))
+    if let Some(unknown) = args
+        .only
+        .iter()
+        .find(|name| !project.plan.nodes.iter().any(|node| node.name.as_str() == name.as_str()))
     {
-        bail!("there is no node `{unknown}`; `ichor show nodes` lists them");
+        bail!("unknown node `{unknown}`; `ichor show nodes` lists all nodes");
     }
     let build = args.build.join(project.plan.cluster.name.as_str());
-    wanted.iter().filter(is_chosen).map(|wanted| of_base(args, wanted, &build)).collect()
+    wanted.iter().filter(is_selected).map(|wanted| base_image(args, wanted, &build)).collect()
 }
 
-fn is_called(node: &NodePlan, name: &str) -> bool {
-    node.name.as_str() == name
-}
-
-fn of_base(args: &Args, wanted: &RequiredImage, build: &Path) -> anyhow::Result<ImageRecipe> {
+fn base_image(args: &Args, wanted: &RequiredImage, build: &Path) -> anyhow::Result<ImageRecipe> {
     let RequiredImage { base, nodes, products } = wanted;
     let name = base.stem();
     let schematic = &base.schematic;
     if !schematic.overlay.name.is_empty() {
         bail!(
-            "{name}: ichor does not put the overlay `{}` of a board into images; Talos' imager does, with --overlay-image",
+            "{name}: ichor does not support the board overlay `{}`; use Talos' imager with --overlay-image",
             schematic.overlay.name
         );
     }
     if !schematic.bootloader.is_empty() || schematic.sector_size != 0 {
         bail!(
-            "{name}: `image.schematic` asks for a boot loader or sectors of its own, which the Image Factory and Talos' imager make"
+            "{name}: ichor does not support `bootloader` and `sectorSize` in `image.schematic`; use the Image Factory or Talos' imager"
         );
     }
     let embedded = match &base.embeds {
@@ -117,7 +114,7 @@ fn of_base(args: &Args, wanted: &RequiredImage, build: &Path) -> anyhow::Result<
             let path = build.join("nodes").join(node).join("boot.yaml");
             let hint = || {
                 format!(
-                    "{node} starts with a configuration inside of its image; `ichor build` writes it, and --build names its folder"
+                    "the image of {node} embeds its configuration; write it with `ichor build`, and set its folder with --build"
                 )
             };
             Some(read(&path).with_context(hint)?)
@@ -143,7 +140,7 @@ fn of_base(args: &Args, wanted: &RequiredImage, build: &Path) -> anyhow::Result<
     })
 }
 
-/// A configuration.
+/// Reads a configuration.
 fn read(path: &Path) -> anyhow::Result<Content> {
-    Ok(crate::oci::read(path, LONGEST)?.into())
+    Ok(crate::oci::read(path, MAX_CONFIG)?.into())
 }

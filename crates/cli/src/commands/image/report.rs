@@ -1,4 +1,4 @@
-//! What was made, for people and for programs.
+//! The report of built images, as a table and JSON.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,17 +11,17 @@ use super::recipe::ImageRecipe;
 use crate::image::Initramfs;
 use crate::{style, table};
 
-/// An image that was made.
+/// A built image.
 pub(super) struct ImageReport<'a> {
     pub recipe: &'a ImageRecipe,
     pub initramfs: &'a Initramfs,
     pub made: &'a [BuiltProduct],
-    /// Where the installer was sent, by its digest.
+    /// Reference of the pushed installer, by digest.
     pub pushed: Option<String>,
 }
 
 impl ImageReport<'_> {
-    /// Sizes part by part.
+    /// Sizes of all parts.
     pub(super) fn rows(&self) -> Vec<Vec<String>> {
         let mut rows = Vec::new();
         let mut add = |image: &str, part: &str, size: u64| {
@@ -60,22 +60,22 @@ impl ImageReport<'_> {
             "talos_version": profile.talos.to_string(),
             "platform": profile.platform,
             "arch": profile.arch.word(),
-            "kernel_arguments": profile.line.to_string(),
+            "kernel_command_line": profile.line.to_string(),
             "extensions": self.initramfs.extensions.iter().map(extension).collect::<Vec<_>>(),
             "initramfs": self.initramfs.sizes.iter().map(part).collect::<Vec<_>>(),
             "products": self.made.iter().map(product).collect::<Vec<_>>(),
             "installer_image": self.recipe.installer,
-            "pushed_reference": self.pushed,
+            "pinned_reference": self.pushed,
             "nodes": self.recipe.nodes,
         })
     }
 
-    /// Says what is not as one might think, each once.
+    /// Prints each warning once.
     pub(super) fn warn(&self) {
-        let mut told: Vec<&str> = Vec::new();
+        let mut printed: Vec<&str> = Vec::new();
         for warning in self.made.iter().flat_map(|made| &made.warnings) {
-            if !told.contains(&warning.as_str()) {
-                told.push(warning);
+            if !printed.contains(&warning.as_str()) {
+                printed.push(warning);
                 let colour = style::WARNING;
                 style::say(&format!("{colour}warning:{colour:#} {}: {warning}", self.recipe.stem));
             }
@@ -84,7 +84,7 @@ impl ImageReport<'_> {
 }
 
 /// Prints a table of all images.
-pub(super) fn print(out: &mut dyn Write, answers: &[ImageReport<'_>]) -> io::Result<()> {
-    let rows: Vec<_> = answers.iter().flat_map(ImageReport::rows).collect();
-    table::print(out, &["FILE", "WHAT", "SIZE"], &rows)
+pub(super) fn print(out: &mut dyn Write, reports: &[ImageReport<'_>]) -> io::Result<()> {
+    let rows: Vec<_> = reports.iter().flat_map(ImageReport::rows).collect();
+    table::print(out, &["FILE", "PART", "SIZE"], &rows)
 }

@@ -41,8 +41,8 @@ pub(crate) struct Args {
     /// Stop after N packets
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Stop after this many seconds
-    #[arg(long, value_name = "SECONDS")]
+    /// Stop after N seconds
+    #[arg(long, value_name = "N")]
     seconds: Option<u64>,
 }
 
@@ -100,10 +100,10 @@ fn write_packets(
     let mut count = 0;
     let is_wanted = |count: u64| args.count.is_none_or(|most| count < most);
     let written = (|| {
-        to.write_all(&pcap::start(&capture.names))?;
+        to.write_all(&pcap::file_header(&capture.names))?;
         to.flush()?;
         let mut interrupted = false;
-        while is_wanted(count) && !interrupted && lab.place.is_alive() {
+        while is_wanted(count) && !interrupted && lab.dir.is_alive() {
             let left = end.map_or(CHECK_INTERVAL, |end| {
                 end.saturating_duration_since(Instant::now()).min(CHECK_INTERVAL)
             });
@@ -111,11 +111,11 @@ fn write_packets(
                 break;
             }
             // On a signal, packets that have already arrived are still written.
-            interrupted = signals.came()?;
+            interrupted = signals.received()?;
             let timeout = if interrupted { Duration::ZERO } else { left };
-            for CapturedPacket { port, time, whole, kept } in capture.wait(signals, timeout)? {
+            for CapturedPacket { port, time, original_length, data } in capture.wait(signals, timeout)? {
                 if is_wanted(count) {
-                    to.write_all(&pcap::packet(port, time, whole, &kept))?;
+                    to.write_all(&pcap::packet_block(port, time, original_length, &data))?;
                     count += 1;
                 }
             }

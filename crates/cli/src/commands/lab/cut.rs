@@ -30,7 +30,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     switch::cut(&lab, &ends, args.silent)?;
     let cables: BTreeSet<usize> = ends.iter().map(|(cable, _)| *cable).collect();
     for cable in cables {
-        style::say(&format!("{} is cut", lab.scene().cables[cable].name));
+        style::say(&format!("{} is cut", lab.topology().cables[cable].name));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -17,24 +17,24 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    for place in places(args)? {
-        if !place.end()? {
-            return Err(place.absent().into());
+    for dir in dirs(args)? {
+        if !dir.end()? {
+            return Err(dir.absent().into());
         }
-        writeln!(out, "{}", place.name())?;
+        writeln!(out, "{}", dir.name())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The labs to end, including the remains of labs that crashed.
-fn places(args: &Args) -> Result<Vec<LabDir>, LabError> {
+fn dirs(args: &Args) -> Result<Vec<LabDir>, LabError> {
     if let Some(name) = &args.name {
         return Ok(vec![LabDir::named(name)?]);
     }
     let all = LabDir::all()?;
     match all.len() {
         0 if !args.all => Err(LabError::NoneAtAll),
-        2.. if !args.all => Err(LabError::Several(all.iter().map(|place| place.name().to_owned()).collect())),
+        2.. if !args.all => Err(LabError::Several(all.iter().map(|dir| dir.name().to_owned()).collect())),
         _ => Ok(all),
     }
 }

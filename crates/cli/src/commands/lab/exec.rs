@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ichor_core::lab::scene::MachineRole;
+use ichor_core::lab::topology::MachineRole;
 
 use super::LabSelection;
 use crate::lab::Lab;
@@ -28,15 +28,15 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let lab = Lab::open(args.which.lab.as_deref())?;
     let nth = lab.machine(&args.machine)?;
-    if matches!(lab.scene().machines[nth].part, MachineRole::Guest(_)) {
+    if matches!(lab.topology().machines[nth].part, MachineRole::Guest(_)) {
         bail!(
             "cannot run a command in {name}: it is a virtual machine with Talos; its console is in {}, and talosctl reaches it with \
              `ichor lab exec outside -- talosctl --talosconfig {TALOSCONFIG} --nodes ADDRESS`",
-            lab.place.log(&args.machine).display(),
+            lab.dir.log(&args.machine).display(),
             name = args.machine
         );
     }
-    let mut command = lab.enter(nth);
+    let mut command = lab.enter_netns(nth);
     let status = command.args(&args.command).status().context("cannot run nsenter")?;
     // A command that was killed by a signal has no exit status.
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(255)))

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use ichor_core::lab::LabTopology;
-use ichor_core::lab::scene::MachineRole;
+use ichor_core::lab::topology::MachineRole;
 use ichor_core::plan::NodePlan;
-use ichor_core::prove::crowd;
-use ichor_core::render::{base, talosconfig};
+use ichor_core::prove::summarize_names;
+use ichor_core::render::{base_image, talosconfig};
 use ichor_image::inspect;
 use ichor_image::inspect::{DetectedRelease, Inspection, TargetMachine};
 use ichor_talos::asset::Asset;
@@ -88,10 +88,10 @@ fn check_node(image: &str, talos: &TalosVersion, found: &Inspection, node: &Node
         // The metadata name of `siderolabs/frr` is `frr`.
         extension.value.rsplit('/').next().unwrap_or_default().to_owned()
     });
-    if let Some(missing) = named.chain(base::routing(node)).find(|wanted| !has(wanted)) {
+    if let Some(missing) = named.chain(base_image::routing_extension(node)).find(|wanted| !has(wanted)) {
         let there = match layers.as_slice() {
             [] => "none".to_owned(),
-            layers => crowd(layers.iter().map(|layer| layer.metadata.name.as_str())),
+            layers => summarize_names(layers.iter().map(|layer| layer.metadata.name.as_str())),
         };
         bail!(
             "{image} lacks the extension `{missing}`, which {name} needs; it has: {there}; build an image with `ichor image build`"
@@ -101,10 +101,14 @@ fn check_node(image: &str, talos: &TalosVersion, found: &Inspection, node: &Node
 }
 
 /// Writes the boot media of the virtual machines and a talosconfig into the lab's folder.
-pub(super) fn write_boot_media(place: &LabDir, project: &Project, scene: &LabTopology) -> anyhow::Result<()> {
+pub(super) fn write_boot_media(
+    dir: &LabDir,
+    project: &Project,
+    topology: &LabTopology,
+) -> anyhow::Result<()> {
     let (bundle, admin) = open_or_create_secrets(project)?;
     let guest = |(nth, name): (usize, &str)| Some((nth, project.plan.node(name)?));
-    let machines = scene.machines.iter().enumerate();
+    let machines = topology.machines.iter().enumerate();
     let guests = machines.filter(|(_, machine)| matches!(machine.part, MachineRole::Guest(_)));
     let guests: Vec<(usize, &NodePlan)> =
         guests.filter_map(|(nth, machine)| guest((nth, machine.name.as_str()))).collect();
@@ -117,21 +121,21 @@ pub(super) fn write_boot_media(place: &LabDir, project: &Project, scene: &LabTop
         }
     };
     for (nth, node) in guests {
-        let folder = place.guest(nth);
+        let folder = dir.guest(nth);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        let MachineRole::Guest(guest) = &scene.machines[nth].part else { continue };
+        let MachineRole::Guest(guest) = &topology.machines[nth].part else { continue };
         let wanted = guest.carrier.as_ref().map(|file| (file, format!("nodes/{}/{file}", node.name)));
         if let Some((file, bytes)) = wanted.and_then(|(file, path)| Some((file, made.get(&path)?))) {
             disk::create_private(&folder.join(file), bytes)?;
         }
     }
-    disk::create_private(&place.client(), talosconfig(&project.plan, &bundle, &admin).as_bytes())?;
+    disk::create_private(&dir.client(), talosconfig(&project.plan, &bundle, &admin).as_bytes())?;
     Ok(())
 }
 
 /// The cluster's secrets, or temporary ones if it has none.
 fn open_or_create_secrets(project: &Project) -> anyhow::Result<(Bundle, Pair)> {
-    if bundle_file::bundle_of(project).exists() {
+    if bundle_file::bundle_path(project).exists() {
         return Ok(open_secrets(project, None)?);
     }
     style::say(&format!(

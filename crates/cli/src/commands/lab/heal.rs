@@ -18,8 +18,11 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let lab = Lab::open(args.which.lab.as_deref())?;
-    let ends =
-        if args.names.is_empty() { switch::ends(lab.scene()) } else { switch::find_ends(&lab, &args.names)? };
+    let ends = if args.names.is_empty() {
+        switch::ends(lab.topology())
+    } else {
+        switch::find_ends(&lab, &args.names)?
+    };
     let before = collect::cut_cables(&lab);
     switch::heal(&lab, &ends)?;
     let after = collect::cut_cables(&lab);

@@ -21,11 +21,11 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let place = LabDir::from_path(args.place.clone());
+    let dir = LabDir::from_path(args.place.clone());
     match (args.first, args.machine) {
         (false, machine) => init::spawn(&args.place, machine).context("cannot create namespaces")?,
-        (true, None) => init::run_lab(&place)?,
-        (true, Some(nth)) => machine::run(&place, nth)?,
+        (true, None) => init::run_lab(&dir)?,
+        (true, Some(nth)) => machine::run(&dir, nth)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -21,18 +21,18 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let mut rows = Vec::new();
     let mut values = Vec::new();
-    for place in LabDir::all()? {
-        let alive = place.is_alive();
-        let record = LabRecord::read(&place).ok();
+    for dir in LabDir::all()? {
+        let alive = dir.is_alive();
+        let record = LabRecord::read(&dir).ok();
         let own = record.map(|record| {
-            let (nodes, routers) = count_machines(&record.scene);
+            let (nodes, routers) = count_machines(&record.topology);
             LabSummary { file: record.file, nodes, routers }
         });
-        let content = own.or_else(|| vm::lab_summary(&place));
+        let content = own.or_else(|| vm::lab_summary(&dir));
         let nodes = content.as_ref().map(|content| content.nodes);
         let routers = content.as_ref().map(|content| content.routers);
         let file = content.map(|content| content.file.display().to_string());
-        let inside = vm::is_in_vm(&place);
+        let inside = vm::is_in_vm(&dir);
         let state = match (alive, inside) {
             (true, true) => "running in a virtual machine",
             (true, false) => "running",
@@ -40,14 +40,14 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         };
         let count = |number: Option<usize>| number.map(|number| number.to_string()).unwrap_or_default();
         rows.push(vec![
-            place.name().to_owned(),
+            dir.name().to_owned(),
             state.to_owned(),
             count(nodes),
             count(routers),
             file.clone().unwrap_or_default(),
         ]);
         values.push(json!({
-            "lab": place.name(), "running": alive, "virtual_machine": inside, "node_count": nodes, "router_count": routers, "cluster_file": file,
+            "lab": dir.name(), "running": alive, "virtual_machine": inside, "node_count": nodes, "router_count": routers, "cluster_file": file,
         }));
     }
     if args.format.json {

@@ -89,10 +89,10 @@ impl LabSelection {
         files: &[PathBuf],
         act: impl FnOnce() -> anyhow::Result<ExitCode>,
     ) -> anyhow::Result<ExitCode> {
-        let place = match &self.lab {
+        let dir = match &self.lab {
             Some(name) => LabDir::named(name)?,
             None => LabDir::only_running()?,
         };
-        if vm::is_in_vm(&place) { Ok(vm::rerun_in_vm(&place, None, files)?) } else { act() }
+        if vm::is_in_vm(&dir) { Ok(vm::rerun_in_vm(&dir, None, files)?) } else { act() }
     }
 }

@@ -26,10 +26,9 @@ use serde_json::Value;
 use crate::argument::{ArgumentError, OutputFormat};
 use crate::project::{self, Project};
 use crate::{connect, disk, style, table};
-use ichor_simulator::console::control;
-use ichor_simulator::console::control::Wish;
-use ichor_simulator::console::{Claim, NodesError, Site};
 use ichor_simulator::serve as nodes;
+use ichor_simulator::serve::control::{self, ControlRequest};
+use ichor_simulator::serve::{NetworkClaim, SimulatorError, SimulatorFolder};
 
 /// The default Talos release.
 const TALOS: &str = "v1.13.9";
@@ -50,8 +49,9 @@ const YEAR: Duration = Duration::from_hours(8760);
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Faults: slow[:DURATION], reset-mid-stream[:TIMES], late-reboot[:DURATION],\nrefuse-config[:WORDS], lose-quorum, \
-                  other-identity, other-ca,\nclock-skew[:DURATION], no-carrier, service-waits, session-down, speaker-down,\n\
+    after_help = "Faults:\n  slow[:DURATION], reset-mid-stream[:TIMES], late-reboot[:DURATION],\n  \
+                  refuse-config[:WORDS], lose-quorum, other-identity, other-ca,\n  \
+                  clock-skew[:DURATION], no-carrier, service-waits, session-down, speaker-down,\n  \
                   overlay-down, no-medium, fall-back, fail-install, keep-pods\n\n\
                   Examples:\n  ichor lab nodes 5\n  ichor lab nodes 50 -o fifty --detach\n  \
                   ichor lab nodes 3 --fault cp2:late-reboot:20s\n  ichor lab nodes fault worker1:slow:5s -o simulated"
@@ -150,23 +150,25 @@ enum NodesCommand {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Power {
+enum PowerState {
     On,
     Off,
 }
 
 #[derive(Debug, clap::Args)]
 struct SimulationFolder {
-    /// Folder of the cluster [default: . if it has simulated nodes, else simulated]
+    /// Folder of the cluster
+    ///
+    /// [default: the working folder if it has simulated nodes, else simulated]
     #[arg(short = 'o', long = "out", value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
 impl SimulationFolder {
-    fn site(&self) -> Site {
+    fn site(&self) -> SimulatorFolder {
         let here =
             || if Path::new("simulator").is_dir() { PathBuf::from(".") } else { PathBuf::from(FOLDER) };
-        Site::of(&self.folder.clone().unwrap_or_else(here))
+        SimulatorFolder::new(&self.folder.clone().unwrap_or_else(here))
     }
 }
 
@@ -179,36 +181,37 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         None => start(&args.start, out),
         Some(NodesCommand::Status { place, format }) => status(&place.site(), format.json, out),
         Some(NodesCommand::Fault { fault, place }) => {
-            send_command(&place.site(), &Wish::Fault { fault: fault.clone() })
+            send_command(&place.site(), &ControlRequest::Fault { fault: fault.clone() })
         }
         Some(NodesCommand::Heal { node, kind, place }) => {
-            send_command(&place.site(), &Wish::Heal { node: node.clone(), kind: kind.clone() })
+            send_command(&place.site(), &ControlRequest::Heal { node: node.clone(), kind: kind.clone() })
         }
-        Some(NodesCommand::Power { node, power, place }) => {
-            send_command(&place.site(), &Wish::Power { node: node.clone(), on: *power == PowerState::On })
-        }
+        Some(NodesCommand::Power { node, power, place }) => send_command(
+            &place.site(),
+            &ControlRequest::Power { node: node.clone(), on: *power == PowerState::On },
+        ),
         Some(NodesCommand::Stop { place }) => stop(&place.site()),
     }
 }
 
-fn send_command(site: &Site, wish: &Wish) -> anyhow::Result<ExitCode> {
-    control::ask(site, wish)?;
+fn send_command(site: &SimulatorFolder, wish: &ControlRequest) -> anyhow::Result<ExitCode> {
+    control::send_request(site, wish)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Ends the simulation and waits until it has stopped.
-fn stop(site: &Site) -> anyhow::Result<ExitCode> {
-    control::ask(site, &Wish::Stop)?;
+fn stop(site: &SimulatorFolder) -> anyhow::Result<ExitCode> {
+    control::send_request(site, &ControlRequest::Stop)?;
     let until = Instant::now() + TIMEOUT;
-    while let Err(error) = site.take() {
+    while let Err(error) = site.lock() {
         anyhow::ensure!(Instant::now() < until, "cannot stop the simulated nodes: {error}");
         thread::sleep(Duration::from_millis(20));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn status(site: &Site, json: bool, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let answer = control::ask(site, &Wish::Status)?;
+fn status(site: &SimulatorFolder, json: bool, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let answer = control::send_request(site, &ControlRequest::Status)?;
     if json {
         writeln!(out, "{answer:#}")?;
         return Ok(ExitCode::SUCCESS);
@@ -237,7 +240,7 @@ fn start(args: &SimulationArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode>
         None => {
             let count =
                 args.count.context("no number of nodes; pass COUNT, or a cluster file with --cluster")?;
-            let claim = Claim::take(args.id)?;
+            let claim = NetworkClaim::claim(args.id)?;
             let name = "simulated".to_owned();
             create_cluster(
                 args,
@@ -248,12 +251,12 @@ fn start(args: &SimulationArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode>
         }
     };
     let project = project::open(&file)?;
-    let site = Site::of(&folder);
+    let site = SimulatorFolder::new(&folder);
     site.make()?;
     if args.detach {
         return detach(args, &site, &file, || claim_network(claim, &project));
     }
-    let _taken = site.take()?;
+    let _lock = site.lock()?;
     let claim = if args.claimed { None } else { claim_network(claim, &project)? };
     let fleet = fleet(args, &project)?;
     let count = fleet.machines.len();
@@ -273,10 +276,13 @@ fn start(args: &SimulationArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode>
 }
 
 /// Claims the loopback network of a cluster, if it is in one.
-fn claim_network(claim: Option<Claim>, project: &Project) -> Result<Option<Claim>, NodesError> {
+fn claim_network(
+    claim: Option<NetworkClaim>,
+    project: &Project,
+) -> Result<Option<NetworkClaim>, SimulatorError> {
     match claim {
         Some(claim) => Ok(Some(claim)),
-        None => loopback_id(project).map(|id| Claim::take(Some(id))).transpose(),
+        None => loopback_id(project).map(|id| NetworkClaim::claim(Some(id))).transpose(),
     }
 }
 
@@ -296,7 +302,7 @@ fn loopback_id(project: &Project) -> Option<u8> {
 fn create_cluster(args: &SimulationArgs, scenario: &Scenario, out: &mut dyn Write) -> anyhow::Result<()> {
     let names: Vec<String> = scenario.places().map(|place| place.name).collect();
     for (node, _) in &args.fault {
-        control::one_of(names.iter().map(String::as_str), node)?;
+        control::find_name(names.iter().map(String::as_str), node)?;
     }
     let folder = &args.out;
     let path = folder.join(FILE);
@@ -321,15 +327,15 @@ fn create_cluster(args: &SimulationArgs, scenario: &Scenario, out: &mut dyn Writ
 /// Starts the simulator in the background and waits until it answers.
 fn detach(
     args: &SimulationArgs,
-    site: &Site,
+    site: &SimulatorFolder,
     file: &Path,
-    claim: impl FnOnce() -> Result<Option<Claim>, NodesError>,
+    claim: impl FnOnce() -> Result<Option<NetworkClaim>, SimulatorError>,
 ) -> anyhow::Result<ExitCode> {
-    if control::ask(site, &Wish::Status).is_ok() {
+    if control::send_request(site, &ControlRequest::Status).is_ok() {
         bail!("simulated nodes are already running in {}", site.folder().display());
     }
     let log = site.log();
-    let said = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut command = Command::new(std::env::current_exe().context("cannot find the path of this program")?);
     command.args(["lab", "nodes", "--cluster"]).arg(file);
     let millis = |time: Duration| format!("{}ms", time.as_millis());
@@ -348,14 +354,14 @@ fn detach(
         }
         None => Stdio::null(),
     };
-    command.stdin(stdin).stdout(said.try_clone()?).stderr(said);
+    command.stdin(stdin).stdout(output.try_clone()?).stderr(output);
     // Its own process group: Ctrl-C at the terminal does not end it.
     let mut child = command.process_group(0).spawn().context("cannot start the simulator")?;
     let until = Instant::now() + TIMEOUT;
-    while control::ask(site, &Wish::Status).is_err() {
+    while control::send_request(site, &ControlRequest::Status).is_err() {
         if let Some(status) = child.try_wait()? {
-            let said = fs::read_to_string(&log).unwrap_or_default();
-            bail!("cannot start the simulator: {status}: {}", said.trim());
+            let output = fs::read_to_string(&log).unwrap_or_default();
+            bail!("cannot start the simulator: {status}: {}", output.trim());
         }
         anyhow::ensure!(Instant::now() < until, "the simulator does not answer; check {}", log.display());
         thread::sleep(Duration::from_millis(20));
@@ -382,7 +388,7 @@ fn fleet(args: &SimulationArgs, project: &Project) -> anyhow::Result<Fleet> {
     let delays = Delays { boot: args.boot, install: args.install, start: args.service };
     let mut fleet = Fleet::new(machines, delays, ichor_system::now());
     for (node, fault) in &args.fault {
-        let nth = control::find(&fleet, node)?;
+        let nth = control::find_machine(&fleet, node)?;
         nodes::inject_fault(&mut fleet, nth, fault.clone(), Duration::ZERO)?;
     }
     Ok(fleet)
@@ -403,9 +409,9 @@ fn machine(cluster: &str, node: &NodePlan) -> anyhow::Result<Machine> {
         hardware.overlay = overlay;
     }
     if node.vm.is_some() {
-        hardware.uuid = VmUuid::of(cluster, node.name.as_str()).to_string();
+        hardware.uuid = VmUuid::new(cluster, node.name.as_str()).to_string();
     }
     let installer = render::machine::installer(node).ok().flatten();
-    let extensions = ExpectedNode::of(node).extensions;
+    let extensions = ExpectedNode::from_plan(node).extensions;
     Ok(Machine::new(hardware, node.talos.value.clone()).with_image(installer, extensions))
 }

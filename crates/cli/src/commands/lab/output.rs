@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ichor_core::lab::scene::LabSession;
+use ichor_core::lab::topology::LabSession;
 use serde_json::json;
 
 use crate::lab::{Lab, collect, established};
@@ -10,31 +10,31 @@ use crate::{style, table};
 
 /// Prints the differences from the cluster file, every session, how long the start took, and how to end the lab.
 pub(super) fn print_lab(lab: &Lab, stays: bool, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
-    let (scene, up) = (lab.scene(), established::established_sessions(lab));
-    let troubles: Vec<_> = scene.sessions.iter().map(|session| trouble(lab, session)).collect();
+    let (topology, up) = (lab.topology(), established::established_sessions(lab));
+    let troubles: Vec<_> = topology.sessions.iter().map(|session| trouble(lab, session)).collect();
     if as_json {
-        let sessions = scene.sessions.iter().enumerate().map(|(nth, session)| {
+        let sessions = topology.sessions.iter().enumerate().map(|(nth, session)| {
             json!({
                 "local": session.one, "remote": session.other, "bfd": session.bfd,
                 "established": up.contains(&nth), "expected_down": session.fault, "problem": troubles[nth],
             })
         });
         let value = json!({
-            "lab": lab.place.name(),
-            "cluster": scene.cluster,
+            "lab": lab.dir.name(),
+            "cluster": topology.cluster,
             "cluster_file": lab.record.file,
-            "host": lab.record.here,
+            "host": lab.record.host,
             "emulated": lab.record.emulated,
-            "convergence_ms": lab.record.took,
-            "machines": scene.machines.iter().map(|machine| &machine.name).collect::<Vec<_>>(),
-            "links": scene.cables.iter().map(|cable| &cable.name).collect::<Vec<_>>(),
+            "convergence_ms": lab.record.convergence_ms,
+            "machines": topology.machines.iter().map(|machine| &machine.name).collect::<Vec<_>>(),
+            "links": topology.cables.iter().map(|cable| &cable.name).collect::<Vec<_>>(),
             "sessions": sessions.collect::<Vec<_>>(),
-            "deviations": scene.differs,
+            "deviations": topology.deviations,
         });
         serde_json::to_writer_pretty(&mut *out, &value)?;
         return Ok(writeln!(out)?);
     }
-    for line in &scene.differs {
+    for line in &topology.deviations {
         style::say(&format!("{}note:{} {line}", style::NOTE, style::NOTE.render_reset()));
     }
     let row = |(nth, session): (usize, &LabSession)| {
@@ -52,14 +52,14 @@ pub(super) fn print_lab(lab: &Lab, stays: bool, as_json: bool, out: &mut dyn Wri
             state,
         ]
     };
-    let rows: Vec<_> = scene.sessions.iter().enumerate().map(row).collect();
+    let rows: Vec<_> = topology.sessions.iter().enumerate().map(row).collect();
     table::print(out, &["NODE", "PEER", "NEIGHBOR", "BFD", "STATE"], &rows)?;
-    let name = lab.place.name();
-    let took = lab.record.took.map_or_else(String::new, |took| {
+    let name = lab.dir.name();
+    let took = lab.record.convergence_ms.map_or_else(String::new, |took| {
         let emulated = if lab.record.emulated { ", emulated" } else { "" };
         format!(" in {}.{} s{emulated}", took / 1000, took % 1000 / 100)
     });
-    let (machines, count) = (scene.machines.len(), up.len());
+    let (machines, count) = (topology.machines.len(), up.len());
     let end = if stays {
         format!("end it with `ichor lab down {name}`")
     } else {
@@ -71,6 +71,6 @@ pub(super) fn print_lab(lab: &Lab, stays: bool, as_json: bool, out: &mut dyn Wri
 
 /// The agent's diagnosis of a session.
 fn trouble(lab: &Lab, session: &LabSession) -> Option<String> {
-    let said = collect::query_daemon(lab, lab.machine(&session.one.name).ok()?).ok()?;
-    said.session(&session.one.peer)?.1.map(|trouble| trouble.message.clone())
+    let report = collect::query_daemon(lab, lab.machine(&session.one.name).ok()?).ok()?;
+    report.find_session(&session.one.peer)?.1.map(|trouble| trouble.message.clone())
 }

@@ -32,11 +32,11 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let stands = if !args.watch {
         let view = Collector::new(&lab).collect();
         if args.format.json {
-            writeln!(out, "{}", view.json())?;
+            writeln!(out, "{}", view.to_json())?;
         } else {
-            write!(out, "{}", view.text())?;
+            write!(out, "{}", view.to_text())?;
         }
-        view.stands
+        view.ok
     } else if !args.format.json && io::stdout().is_terminal() && io::stdin().is_terminal() {
         watch::screen(&lab)?
     } else {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ichor_core::prove::crowd;
+use ichor_core::prove::summarize_names;
 use ichor_core::render::fabric::{self, containerlab};
 use ichor_core::routing::BgpTopology;
 
@@ -28,14 +28,14 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = args.cluster.open()?;
-    let network = BgpTopology::of(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
+    let network = BgpTopology::from_plan(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
     if fabric::is_empty(&network) {
         bail!("{} has no fabric: no node has `routing`", args.cluster.file.display());
     }
     let text = containerlab::render(&project.plan, &network);
-    let absent = containerlab::absent(&project.plan, &network);
-    if !absent.is_empty() {
-        style::say(&format!("not in it, because FRR does not run there: {}", crowd(absent)));
+    let omitted = containerlab::omitted(&project.plan, &network);
+    if !omitted.is_empty() {
+        style::say(&format!("not included, because they do not run FRR: {}", summarize_names(omitted)));
     }
     match &args.out {
         Some(path) => fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use ichor_core::cluster::section::Firmware;
-use ichor_core::lab::scene::MachineRole;
+use ichor_core::lab::topology::MachineRole;
 use ichor_core::lab::{HostCapabilities, LabTopology, TopologyInputs};
 use ichor_core::plan::VmPlan;
 use ichor_core::prove::ProofModel;
@@ -71,12 +71,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
     /// Talos ISO that the nodes boot as virtual machines
-    #[arg(long, value_name = "ISO", requires = "talos")]
+    #[arg(long, value_name = "FILE", requires = "talos")]
     image: Option<PathBuf>,
     /// Talos release of the image
     #[arg(long, value_name = "VERSION", requires = "image", value_parser = known_release)]
     talos: Option<TalosVersion>,
-    /// Accelerator of virtual machines
+    /// Accelerator of virtual machines [default: kvm if it works, else tcg]
     #[arg(long, value_name = "ACCELERATOR")]
     accel: Option<Accelerator>,
     /// End a running lab of the same name first
@@ -102,7 +102,7 @@ impl Args {
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = args.cluster.open()?;
-    let subject = ProofModel::of(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
+    let subject = ProofModel::from_plan(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
     if subject.network.nodes.is_empty() {
         bail!("{} has no fabric to start: no node has `routing`", args.cluster.file.display());
     }
@@ -111,37 +111,38 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let root = root.filter(|root| root != Path::new("/"));
     let image = image(args, &project, &subject)?;
     host::check_programs(&needs(&project, &subject, image.is_some()), root.as_deref())?;
-    let here = host::detect_host(root.as_deref());
-    let scene = scene(&project, &subject, &here, image.is_some()).map_err(|errors| unrenderable(&errors))?;
-    let name = args.name.clone().unwrap_or_else(|| scene.cluster.clone());
-    let place = LabDir::named(&name)?;
-    if args.replace && place.is_alive() {
-        place.end()?;
+    let capabilities = host::detect_host(root.as_deref());
+    let topology = derive_topology(&project, &subject, &capabilities, image.is_some())
+        .map_err(|errors| unrenderable(&errors))?;
+    let name = args.name.clone().unwrap_or_else(|| topology.cluster.clone());
+    let dir = LabDir::named(&name)?;
+    if args.replace && dir.is_alive() {
+        dir.end()?;
     }
-    if !vm::is_inside() && (!geteuid().is_root() || (scene.needs_vrf() && !here.vrf)) {
+    if !vm::is_inside() && (!geteuid().is_root() || (topology.needs_vrf() && !capabilities.vrf)) {
         if image.is_some() {
             bail!(
                 "cannot start virtual machines: --image needs root, and a kernel with VRFs if the cluster uses them"
             );
         }
-        let (nodes, routers) = count_machines(&scene);
+        let (nodes, routers) = count_machines(&topology);
         let wanted = VmRequest {
-            machines: scene.machines.len(),
+            machines: topology.machines.len(),
             content: Some(LabSummary { file: canonical(&args.cluster.file)?, nodes, routers }),
             accelerator: args.accel,
             keep: args.keep,
         };
-        return Ok(vm::rerun_in_vm(&place, Some(wanted), &[])?);
+        return Ok(vm::rerun_in_vm(&dir, Some(wanted), &[])?);
     }
     let guests = image.map(|(image, talos)| guests(args, image, &talos)).transpose()?;
-    let record = record(args, &project, scene, here, root, guests)?;
+    let record = new_record(args, &project, topology, capabilities, root, guests)?;
     let timeout = args.session_timeout(&record);
-    let Some(taken) = place.clone().acquire()? else {
-        return report_unchanged(&place, &record, args.format.json, out);
+    let Some(taken) = dir.clone().acquire()? else {
+        return report_unchanged(&dir, &record, args.format.json, out);
     };
     let built = build(args, &project, taken, record, out);
     if !args.keep && !matches!(built, Ok(None)) {
-        place.end()?;
+        dir.end()?;
     }
     Ok(match built? {
         None => ExitCode::SUCCESS,
@@ -161,7 +162,7 @@ fn build(
     out: &mut dyn Write,
 ) -> anyhow::Result<Option<PendingCounts>> {
     if record.guests.is_some() {
-        guests::write_boot_media(&taken.place, project, &record.scene)?;
+        guests::write_boot_media(&taken.dir, project, &record.topology)?;
     }
     let timeout = args.session_timeout(&record);
     let mut site = LabBuilder::start(taken, record, args.keep)?;
@@ -212,10 +213,10 @@ fn unrenderable(errors: &[Issue]) -> Refusal {
     Refusal::Printed
 }
 
-fn scene(
+fn derive_topology(
     project: &Project,
     subject: &ProofModel,
-    here: &HostCapabilities,
+    capabilities: &HostCapabilities,
     guests: bool,
 ) -> Result<LabTopology, Vec<Issue>> {
     let vault = SecretCache::new(project.name());
@@ -227,44 +228,44 @@ fn scene(
             PASSWORD.to_owned()
         }))
     };
-    let mut scene = LabTopology::of(TopologyInputs {
+    let mut topology = LabTopology::derive(TopologyInputs {
         cluster: &project.cluster,
         plan: &project.plan,
         subject,
         attachments: project.attachments(),
         secret: &secret,
-        here,
+        here: capabilities,
         guests,
     })?;
     if unknown.load(Ordering::Relaxed) {
-        scene
-            .differs
+        topology
+            .deviations
             .push("session passwords that cannot be fetched here are replaced at both ends".to_owned());
     }
-    Ok(scene)
+    Ok(topology)
 }
 
-fn record(
+fn new_record(
     args: &Args,
     project: &Project,
-    scene: LabTopology,
-    here: HostCapabilities,
+    topology: LabTopology,
+    host: HostCapabilities,
     root: Option<PathBuf>,
     guests: Option<GuestSettings>,
 ) -> anyhow::Result<LabRecord> {
     let is_emulated = |guests: &GuestSettings| guests.accelerator == Accelerator::Tcg;
     Ok(LabRecord {
-        scene,
-        here,
+        topology,
+        host,
         root,
         agent: agent(args.agent.as_deref())?,
         file: canonical(&args.cluster.file)?,
         sources: digests(project),
         emulated: vm::is_emulated() || guests.as_ref().is_some_and(is_emulated),
         guests,
-        hub: 0,
-        machines: Vec::new(),
-        took: None,
+        switch_pid: 0,
+        machine_pids: Vec::new(),
+        convergence_ms: None,
     })
 }
 
@@ -274,9 +275,10 @@ fn canonical(file: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// The number of nodes and routers of a lab.
-pub(super) fn count_machines(scene: &LabTopology) -> (usize, usize) {
-    let count =
-        |part: fn(&MachineRole) -> bool| scene.machines.iter().filter(|machine| part(&machine.part)).count();
+pub(super) fn count_machines(topology: &LabTopology) -> (usize, usize) {
+    let count = |part: fn(&MachineRole) -> bool| {
+        topology.machines.iter().filter(|machine| part(&machine.part)).count()
+    };
     let nodes = count(|part| matches!(part, MachineRole::Node { .. } | MachineRole::Guest(_)));
     (nodes, count(|part| matches!(part, MachineRole::Router { .. })))
 }
@@ -290,7 +292,7 @@ pub(super) fn digests(project: &Project) -> BTreeMap<String, String> {
 /// The agent that runs on the nodes.
 fn agent(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let beside = || Some(env::current_exe().ok()?.with_file_name("ichor-agent"));
-    let path = named.map(Path::to_owned).or_else(beside).context("cannot tell where this program is")?;
+    let path = named.map(Path::to_owned).or_else(beside).context("cannot find the path of this program")?;
     fs::canonicalize(&path).with_context(|| {
         format!("no agent at {}; build it with `make agent`, or pass --agent", path.display())
     })
@@ -298,23 +300,23 @@ fn agent(named: Option<&Path>) -> anyhow::Result<PathBuf> {
 
 /// Reports a lab that is already running with the same content.
 fn report_unchanged(
-    place: &LabDir,
+    dir: &LabDir,
     wanted: &LabRecord,
     json: bool,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
-    let rises = || LabError::Starting(place.name().to_owned());
+    let still_starting = || LabError::Starting(dir.name().to_owned());
     // A lab that is still starting has no record.
-    let lab = Lab::open(Some(place.name())).map_err(|_| rises())?;
-    if lab.record.took.is_none() {
-        return Err(rises().into());
+    let lab = Lab::open(Some(dir.name())).map_err(|_| still_starting())?;
+    if lab.record.convergence_ms.is_none() {
+        return Err(still_starting().into());
     }
-    let same = lab.record.scene == wanted.scene
+    let is_same = lab.record.topology == wanted.topology
         && lab.record.root == wanted.root
         && lab.record.agent == wanted.agent
         && lab.record.guests == wanted.guests;
-    if !same {
-        return Err(LabError::AlreadyRuns(place.name().to_owned()).into());
+    if !is_same {
+        return Err(LabError::AlreadyRuns(dir.name().to_owned()).into());
     }
     print_lab(&lab, true, json, out)?;
     style::say("the lab is already running; nothing has changed");

@@ -68,7 +68,7 @@ impl MachineSelection {
     /// Reads the cluster file and connects to the providers of its machines.
     fn open(&self) -> anyhow::Result<SelectedMachines> {
         let project = self.cluster.open()?;
-        let fleet = match Fleet::of(project.name(), &project.plan) {
+        let fleet = match Fleet::from_plan(project.name(), &project.plan) {
             Ok(fleet) => fleet,
             Err(obstacles) => bail!("{}", check::lines(&obstacles)),
         };

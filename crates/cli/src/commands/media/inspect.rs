@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     } else {
         text::print(out, &inspection, &machine.talos)?;
     }
-    Ok(if inspection.is_taken() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if inspection.is_accepted() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The release that boots: that of --talos, of the URL or of the image.

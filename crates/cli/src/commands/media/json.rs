@@ -17,7 +17,7 @@ pub(super) fn value(inspection: &Inspection, talos: &TalosVersion) -> Value {
         let item = |found: &AddressAssignment| json!({"interface": found.link, key: found.address, "source": found.by.word()});
         list.map(item).collect::<Vec<_>>()
     };
-    let taken = inspection.taken();
+    let taken = inspection.effective_source();
     let sources = inspection.sources.iter().enumerate();
     json!({
         "talos_version": talos.to_string(),
@@ -29,12 +29,12 @@ pub(super) fn value(inspection: &Inspection, talos: &TalosVersion) -> Value {
         "hostname": inspection.hostname(),
         "addresses": listed(false, "address"),
         "operators": listed(true, "operator"),
-        "platform_network": inspection.network,
-        "platform_network_error": inspection.error,
-        "waits_for_links": inspection.needs_reconcile,
+        "network": inspection.network,
+        "error": inspection.error,
+        "needs_reconcile": inspection.needs_reconcile,
         "contents": found.collect::<Vec<_>>(),
         "config_sources": sources.map(|(nth, found)| source(found, taken == Some(nth))).collect::<Vec<_>>(),
-        "config": inspection.shown(talos),
+        "config": inspection.effective_text(talos),
         "findings": mistakes.collect::<Vec<_>>(),
     })
 }

@@ -97,7 +97,7 @@ impl Source {
         if image.is_empty() {
             bail!("{given} is empty");
         }
-        let media = BootMedia::of_image(&unpacked(given, image)?, &mut TempFileStore::new()?);
+        let media = BootMedia::of_image(&unpack_if_packed(given, image)?, &mut TempFileStore::new()?);
         Ok(Self::media(media.with_context(|| format!("cannot inspect {given}"))?))
     }
 

@@ -30,10 +30,10 @@ pub(super) fn print(out: &mut dyn Write, inspection: &Inspection, talos: &TalosV
     if let Some(arguments) = &inspection.arguments {
         writeln!(out, "{bold}{:<10}{bold:#} {}", "arguments", arguments.join(" "))?;
     }
-    rows(out, &["FILE", "BYTES", "TYPE"], &found(inspection))?;
+    rows(out, &["FILE", "BYTES", "TYPE"], &file_rows(inspection))?;
     rows(out, &["LINK", "ADDRESS", "SOURCE"], &addressing(inspection))?;
     rows(out, &["", "CONFIG SOURCE", "RESULT"], &sources(inspection))?;
-    if let Some(config) = inspection.shown(talos) {
+    if let Some(config) = inspection.effective_text(talos) {
         let is_sure = inspection.outcome() != BootOutcome::Depends;
         let sure = if is_sure { "" } else { " (incomplete)" };
         writeln!(out, "\n{bold}Active configuration{sure}, secrets removed:{bold:#}\n")?;
@@ -65,7 +65,7 @@ fn rows(out: &mut dyn Write, heading: &[&str], rows: &[Vec<String>]) -> io::Resu
     table::print(out, heading, rows)
 }
 
-fn found(inspection: &Inspection) -> Vec<Vec<String>> {
+fn file_rows(inspection: &Inspection) -> Vec<Vec<String>> {
     let bytes = |length: u64| if length == 0 { String::new() } else { length.to_string() };
     let found = inspection.found.iter();
     found.map(|found| vec![found.name.clone(), bytes(found.length), found.taken_for.clone()]).collect()
@@ -78,7 +78,7 @@ fn addressing(inspection: &Inspection) -> Vec<Vec<String>> {
 
 /// The configuration sources in order, with a mark at the active one.
 fn sources(inspection: &Inspection) -> Vec<Vec<String>> {
-    let taken = inspection.taken();
+    let taken = inspection.effective_source();
     let mut is_tried = true;
     let mut rows = Vec::new();
     for (nth, source) in inspection.sources.iter().enumerate() {

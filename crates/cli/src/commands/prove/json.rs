@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
+use ichor_core::prove::analysis::DestinationReach;
+use ichor_core::prove::examples::Examples;
 use ichor_core::prove::intent::Intent;
-use ichor_core::prove::study::DestinationReach;
-use ichor_core::prove::tally::Examples;
 use ichor_core::prove::{FailureScope, Proof, ProofModel};
 use ichor_core::routing::network::BgpSession;
 use serde_json::{Value, json};
@@ -39,14 +39,14 @@ pub(super) fn print(
         FailureScope::Each { failures, pairs: true } => failures.len() * (failures.len() + 1) / 2,
     };
     let reaches: Vec<Value> = proof.study.reaches.iter().map(|it| reach(subject, it)).collect();
-    let whole = json!({
+    let document = json!({
         "ok": proof.holds(),
         "intents": proof.intents.iter().map(intent).collect::<Vec<_>>(),
         "sessions": sessions,
         "prefixes": reaches,
-        "failures": {"simulated": tried, "outcomes": outcomes},
+        "failures": {"simulated_count": tried, "outcomes": outcomes},
     });
-    serde_json::to_writer_pretty(&mut *out, &whole)?;
+    serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)?;
     Ok(())
 }
@@ -54,7 +54,7 @@ pub(super) fn print(
 fn intent(intent: &Intent) -> Value {
     json!({
         "intent": intent.id,
-        "description": intent.says,
+        "description": intent.description,
         "satisfied": intent.broken.is_empty(),
         "violations": tally(&intent.broken),
         "notes": tally(&intent.remarks),
@@ -68,11 +68,12 @@ fn tally(tally: &Examples) -> Value {
 fn reach(subject: &ProofModel, reach: &DestinationReach) -> Value {
     let from = reach.from.iter().map(|vertex| &subject.graph.vertices[*vertex as usize].name);
     json!({
-        "kind": reach.kind.to_string(),
+        "kind": reach.kind.word(),
+        "pool": reach.kind.pool(),
         "prefixes": reach.nets.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "origins": from.collect::<Vec<_>>(),
         "router_count": reach.routers,
         "path_count": {"min": reach.paths.0, "max": reach.paths.1},
-        "longest_as_path": reach.longest,
+        "longest_as_path_length": reach.longest,
     })
 }

@@ -24,7 +24,7 @@ use crate::refusal::Refusal;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Name a link by either end, as `cp1:fab0` or `leaf1:swp3`: all sessions over it\nfail. `cp1:leaf1` is all sessions between the two, and `cp1:metallb` is a speaker.\n\n\
-                        Exit status: 0 all checks pass (with --deny warnings, everything is redundant\ntoo), 1 a check fails, 2 the fabric cannot be computed.\n\n\
+                        Exit status: 0 all checks pass (and everything is redundant, with\n`--deny warnings`), 1 a check fails, 2 the fabric cannot be computed.\n\n\
                         Examples:\n  ichor prove\n  ichor prove --k 2\n  ichor prove --fail leaf1 --fail cp1:fab1\n  \
                         ichor prove --to 10.0.0.100\n  ichor prove --json"
 )]
@@ -49,7 +49,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let project = args.cluster.open()?;
-    let subject = ProofModel::of(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
+    let subject = ProofModel::from_plan(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
     if subject.network.nodes.is_empty() {
         bail!("{} has no fabric to simulate: no node has `routing`", args.cluster.file.display());
     }
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
         let _progress = Progress::start("simulating");
         run_study(&subject, &scope)?
     };
-    let proof = Proof::of(&project.plan, &subject, study);
+    let proof = Proof::new(&project.plan, &subject, study);
     if args.format.json {
         json::print(&subject, &proof, &scope, out)?;
     } else {
@@ -117,12 +117,12 @@ fn run_study(subject: &ProofModel, scope: &FailureScope) -> anyhow::Result<Failu
         let workers: Vec<_> = subject
             .destinations
             .chunks(share)
-            .map(|some| threads.spawn(|| subject.study(some, scope)))
+            .map(|some| threads.spawn(|| subject.analyse(some, scope)))
             .collect();
-        let mut whole = FailureAnalysis::default();
+        let mut analysis = FailureAnalysis::default();
         for worker in workers {
-            whole.join(worker.join().map_err(|_| anyhow::anyhow!("the simulation panicked"))?);
+            analysis.join(worker.join().map_err(|_| anyhow::anyhow!("the simulation panicked"))?);
         }
-        Ok(whole)
+        Ok(analysis)
     })
 }

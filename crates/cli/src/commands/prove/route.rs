@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use ichor_core::plan::Plan;
 use ichor_core::prove::ProofModel;
 use ichor_core::prove::failure::Failure;
-use ichor_core::prove::way::{self, AddressScope, ForwardingPath, NextHop};
+use ichor_core::prove::forwarding::{self, AddressScope, ForwardingPath, NextHop};
 use serde_json::{Value, json};
 
 use crate::table;
@@ -20,7 +20,7 @@ pub(super) fn run(
     as_json: bool,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
-    let (subnet, ways) = way::all(subject, plan, address, failures);
+    let (subnet, ways) = forwarding::forwarding_paths(subject, plan, address, failures);
     if as_json {
         let rows: Vec<Value> = ways.iter().map(|way| object(subject, way)).collect();
         let prefix = match &subnet {
@@ -68,18 +68,17 @@ fn row(subject: &ProofModel, way: &ForwardingPath) -> Vec<String> {
 
 fn object(subject: &ProofModel, way: &ForwardingPath) -> Value {
     let (kind, next) = match &way.next {
-        NextHop::Itself => ("itself", Vec::new()),
+        NextHop::Itself => ("local", Vec::new()),
         NextHop::Link(link) => ("link", link.iter().map(ToString::to_string).collect()),
         NextHop::Neighbors(next) => {
             ("neighbors", next.iter().map(|vertex| name(subject, *vertex).to_owned()).collect())
         }
         NextHop::Gateway(address) => ("gateway", vec![address.to_string()]),
         NextHop::Unknown => ("unknown", Vec::new()),
-        NextHop::Nowhere => ("nowhere", Vec::new()),
+        NextHop::Nowhere => ("unreachable", Vec::new()),
     };
     json!({
         "machine": name(subject, way.vertex),
-        "local": way.next == NextHop::Itself,
         "via": kind,
         "next_hops": next,
         "matched_prefix": way.route.map(|net| net.to_string()),

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use ichor_bgp::setting::RouterRole;
+use ichor_core::prove::analysis::{DestinationReach, FailureOutcome};
+use ichor_core::prove::examples::Examples;
 use ichor_core::prove::failure::Failure;
 use ichor_core::prove::intent::Intent;
-use ichor_core::prove::study::{DestinationReach, FailureOutcome};
-use ichor_core::prove::tally::Examples;
 use ichor_core::prove::{FailureScope, Proof, ProofModel};
 
 use crate::project::Project;
@@ -107,12 +107,12 @@ fn print_intent(intent: &Intent, out: &mut dyn Write) -> anyhow::Result<()> {
         (true, false) => (WARNING, "remark "),
         (true, true) => (GOOD, "holds  "),
     };
-    writeln!(out, "{style}{word}{style:#}  {}", intent.says)?;
+    writeln!(out, "{style}{word}{style:#}  {}", intent.description)?;
     for tally in [&intent.broken, &intent.remarks] {
         for example in &tally.examples {
             writeln!(out, "         {example}")?;
         }
-        print_more(tally.untold(), out)?;
+        print_more(tally.omitted(), out)?;
     }
     Ok(())
 }
@@ -178,7 +178,7 @@ fn list(
     for (failures, outcome) in outcomes.iter().take(MAX_FAILURES) {
         let losses = losses(outcome);
         let first = losses.examples.first().map_or("", String::as_str);
-        let rest = match losses.behind_first() {
+        let rest = match losses.beyond_first() {
             0 => String::new(),
             1 => format!(" {DIM}(and 1 more){DIM:#}"),
             many => format!(" {DIM}(and {many} more){DIM:#}"),

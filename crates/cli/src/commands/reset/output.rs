@@ -82,7 +82,7 @@ pub(super) fn report_refusal(obstacles: &[Issue], as_json: bool, out: &mut dyn W
     for obstacle in obstacles {
         writeln!(out, "{}", report::line(obstacle))?;
     }
-    style::say("nothing was done");
+    style::say("nothing was changed");
     Ok(())
 }
 
@@ -94,17 +94,14 @@ pub(super) fn print_end(reporter: &Reporter, ended: Result<usize, ResetFailure>)
             ExitCode::SUCCESS
         }
         Err(ResetFailure { node, why, left }) => {
-            let rest = if left.is_empty() {
-                String::new()
-            } else {
-                format!("; {} were left alone", left.join(", "))
-            };
+            let rest =
+                if left.is_empty() { String::new() } else { format!("; not reset: {}", left.join(", ")) };
             let line = format!(
-                "stopped at {node}: {why}{rest}. Fix the cause and run the command again: it continues where it stopped"
+                "stopped at {node}: {why}{rest}; fix the cause and run the command again to continue"
             );
             reporter.emit(
                 "end",
-                json!({"ok": false, "node": node, "message": why, "remaining": left}),
+                json!({"ok": false, "node": node, "message": why, "remaining_nodes": left}),
                 Some(line),
             );
             ExitCode::FAILURE

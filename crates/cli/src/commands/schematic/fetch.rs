@@ -79,7 +79,7 @@ fn fetch(
     target: &ImageTarget,
     item: FactoryAsset,
 ) -> Result<CachedAsset, FetchError> {
-    let asset = target.asset(item).expect("what is no file was refused");
+    let asset = target.asset(item).expect("assets without a file were refused");
     let url = target.url(item);
     AssetFetch { client, url: &url, asset: &asset, path: root.join(target.place(&asset)) }.run()
 }

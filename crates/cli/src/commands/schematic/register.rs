@@ -98,14 +98,14 @@ fn node_registrations(args: &Args) -> anyhow::Result<Vec<Registration>> {
 enum RegisterError {
     #[error(transparent)]
     Schematic(#[from] SchematicError),
-    #[error("it contains a secret: {0}; everyone who knows its id could read it")]
+    #[error("the schematic contains a secret: {0}; anyone with its id could read it")]
     Secret(String),
-    #[error("{factory} refused it: {complaint}")]
+    #[error("{factory} rejected the schematic: {complaint}")]
     Refused { factory: String, complaint: String },
-    #[error("{0} answered without an id; is it an Image Factory?")]
+    #[error("{0} returned no id; check that it is an Image Factory")]
     NoId(String),
     #[error(
-        "its id is {ours}, but the factory computed {theirs}; images of the first id cannot be downloaded"
+        "the id of the schematic is {ours}, but the factory computed {theirs}; images with the first id do not exist"
     )]
     OtherId { ours: String, theirs: String },
 }

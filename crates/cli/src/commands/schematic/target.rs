@@ -37,7 +37,7 @@ pub(super) struct ImageSelection {
     /// CPU architecture [default: that of the node, or amd64]
     #[arg(long, value_name = "ARCH", value_parser = ["amd64", "arm64"])]
     arch: Option<String>,
-    /// Select images for secure boot
+    /// Select images for Secure Boot
     #[arg(long)]
     secureboot: bool,
     /// Format of disk images, such as qcow2 [default: that of the platform]
@@ -194,7 +194,9 @@ impl ImageSelection {
         let name = self.cluster.display();
         let refused = |reason: &str| Refusal::reasons([super::refusal_text(&name.to_string(), reason)]);
         let project = project::open(&self.cluster).map_err(|why| match why {
-            Refusal::ClusterFile { .. } => refused("it has problems; run `ichor check` to see them"),
+            Refusal::ClusterFile { .. } => {
+                refused("the cluster file has problems; run `ichor check` to see them")
+            }
             other => other,
         })?;
         let mut targets = Vec::new();
@@ -206,7 +208,8 @@ impl ImageSelection {
                 style::say(&format!("{}: {reason}", node.name));
                 continue;
             }
-            let schematic = render::schematic::of(node, None).map_err(|error| refused(&error.to_string()))?;
+            let schematic =
+                render::schematic::node_schematic(node, None).map_err(|error| refused(&error.to_string()))?;
             targets.push(self.target(node, schematic, talos, platform, format));
         }
         if !any {

@@ -19,7 +19,7 @@ use crate::argument::OutputFormat;
 pub(crate) struct Args {
     #[command(flatten)]
     target: ImageSelection,
-    /// Comma-separated assets to print [default: all]
+    /// Comma-separated assets to print [default: all assets]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "ASSET")]
     asset: Vec<FactoryAsset>,
     #[command(flatten)]
@@ -53,5 +53,5 @@ fn assets(args: &Args, target: &ImageTarget) -> Vec<FactoryAsset> {
 
 fn object(target: &ImageTarget, items: &[FactoryAsset]) -> Value {
     let urls: Map<String, Value> = items.iter().map(|item| (item.name(), json!(target.url(*item)))).collect();
-    json!({"name": target.name, "schematic": target.id, "assets": urls})
+    json!({"name": target.name, "schematic_id": target.id, "assets": urls})
 }

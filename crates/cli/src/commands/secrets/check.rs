@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// [default: `secrets` of ichor.yaml, or secrets.sops.yaml]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Print JSON: `valid`, `problems` as texts, `warnings` as objects with `path` and `message`
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -52,8 +52,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let verdict = check_bundle(&file, args.key.identity.as_deref())?;
     let valid = verdict.problems.is_empty();
     if args.json {
+        let problem = |text: &String| report::issue_json(&Issue::error("", text));
+        let problems: Vec<_> = verdict.problems.iter().map(problem).collect();
         let warnings: Vec<_> = verdict.warnings.iter().map(|it| report::issue_json(it)).collect();
-        let answer = json!({"valid": valid, "problems": verdict.problems, "warnings": warnings});
+        let answer = json!({"valid": valid, "problems": problems, "warnings": warnings});
         serde_json::to_writer_pretty(&mut *out, &answer)?;
         writeln!(out)?;
     } else {
@@ -74,12 +76,12 @@ fn check_bundle(file: &Path, identity: Option<&Path>) -> anyhow::Result<BundleRe
     if admin.exists() {
         verdict.warnings.extend(check_admin(&admin, read.ok().as_ref(), identity)?);
     }
-    verdict.warnings.extend(exposed(file, &opened));
+    verdict.warnings.extend(permission_warning(file, &opened));
     Ok(verdict)
 }
 
 /// A warning if an unencrypted file is readable by other users.
-fn exposed(path: &Path, opened: &DecryptedFile) -> Option<Issue> {
+fn permission_warning(path: &Path, opened: &DecryptedFile) -> Option<Issue> {
     let mode = path.metadata().ok()?.permissions().mode() & 0o777;
     (opened.recipients.is_none() && mode & 0o077 != 0).then(|| {
         let message = format!("is not encrypted and readable by other users (mode {mode:04o}); want 0600");
@@ -90,7 +92,7 @@ fn exposed(path: &Path, opened: &DecryptedFile) -> Option<Issue> {
 fn check_admin(path: &Path, bundle: Option<&Bundle>, identity: Option<&Path>) -> anyhow::Result<Vec<Issue>> {
     let (name, now) = (path.display().to_string(), ichor_system::now());
     let opened = encrypted_file::open(path, identity)?;
-    let mut warnings = Vec::from_iter(exposed(path, &opened));
+    let mut warnings = Vec::from_iter(permission_warning(path, &opened));
     let admin = match read_admin(&opened.text) {
         Ok(admin) => admin,
         Err(problems) => {

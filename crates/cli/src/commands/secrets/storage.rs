@@ -9,7 +9,7 @@ use ichor_values as value;
 use ichor_values::TalosVersion;
 use rand_core::OsRng;
 
-use crate::cluster_secrets::bundle_file::{PLAIN, SEALED, admin_file, usual, written};
+use crate::cluster_secrets::bundle_file::{PLAIN, SEALED, admin_file, configured_path, default_path};
 use crate::recipient::Recipients;
 use crate::{disk, encrypted_file, project, style};
 
@@ -38,7 +38,7 @@ impl SecretsSettings {
         };
         let file = &project.cluster.file;
         Ok(Self {
-            file: written(&project),
+            file: configured_path(&project),
             recipients: file
                 .secrets_for
                 .get()
@@ -49,7 +49,7 @@ impl SecretsSettings {
 
     /// The file of the bundle.
     pub(super) fn bundle(&self, named: Option<&PathBuf>) -> PathBuf {
-        named.or(self.file.as_ref()).cloned().unwrap_or_else(|| usual(CLUSTER))
+        named.or(self.file.as_ref()).cloned().unwrap_or_else(|| default_path(CLUSTER))
     }
 }
 

@@ -32,11 +32,11 @@ fn reasons<'m>(
     names: &'m [String],
     matrix: &'m [FeatureSupport],
 ) -> Vec<(&'m str, Vec<&'m str>, Vec<&'m str>)> {
-    let mut told: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
+    let mut reasons: Vec<(&str, Vec<&str>, Vec<&str>)> = Vec::new();
     for row in matrix {
         let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
         for (name, reason) in
-            names.iter().zip(&row.lacks).filter_map(|(name, reason)| Some((name, (*reason)?)))
+            names.iter().zip(&row.limitations).filter_map(|(name, reason)| Some((name, (*reason)?)))
         {
             match by_reason.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, who)) => who.push(name),
@@ -44,13 +44,13 @@ fn reasons<'m>(
             }
         }
         for (reason, who) in by_reason {
-            match told.iter_mut().find(|known| known.0 == reason && known.1 == who) {
+            match reasons.iter_mut().find(|known| known.0 == reason && known.1 == who) {
                 Some((.., what)) => what.push(row.feature),
-                None => told.push((reason, who, vec![row.feature])),
+                None => reasons.push((reason, who, vec![row.feature])),
             }
         }
     }
-    told
+    reasons
 }
 
 /// The short name of a backend: `frr 8.4`, `bird official`.
@@ -62,14 +62,14 @@ fn name(way: &BackendVariant) -> String {
 }
 
 fn row(row: &FeatureSupport) -> Vec<String> {
-    let cells = row.lacks.iter().map(|lack| if lack.is_none() { "yes" } else { "no" });
+    let cells = row.limitations.iter().map(|lack| if lack.is_none() { "yes" } else { "no" });
     std::iter::once(row.feature).chain(cells).map(ToOwned::to_owned).collect()
 }
 
 fn object(row: &FeatureSupport) -> Value {
     let ways: Vec<_> = VARIANTS
         .iter()
-        .zip(&row.lacks)
+        .zip(&row.limitations)
         .map(|(way, lack)| {
             json!({
                 "backend": way.backend.word(),

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use ichor_core::plan::NodePlan;
-use ichor_core::render::base::BaseImage;
-use ichor_core::render::carrier;
+use ichor_core::render::base_image::BaseImage;
+use ichor_core::render::boot_media;
 use serde_json::{Value, json};
 
 use super::{lines, text, write_list};
@@ -29,7 +29,7 @@ fn extensions(node: &NodePlan) -> Vec<&str> {
 
 /// The base image that ichor builds for a node; `ichor build` reports errors.
 fn base(node: &NodePlan) -> Option<BaseImage> {
-    BaseImage::of(node).ok().flatten()
+    BaseImage::from_node(node).ok().flatten()
 }
 
 fn image(node: &NodePlan) -> String {
@@ -46,7 +46,7 @@ fn row(node: &NodePlan) -> Vec<String> {
         node.talos.value.to_string(),
         format!("{} {}", node.platform.value, node.arch.value),
         image(node),
-        lines([node.boot.from.value.to_string(), text(server), text(carrier::file(node))]),
+        lines([node.boot.from.value.to_string(), text(server), text(boot_media::file_name(node))]),
         text(node.boot.disk.as_ref().map(|disk| &disk.value)),
         lines(ports),
     ]
@@ -63,7 +63,7 @@ fn object(node: &NodePlan) -> Value {
         "installer_image": base(node).and_then(|base| base.installer()),
         "secure_boot": node.boot.secure_boot.value,
         "config_source": node.boot.from.value.word(),
-        "config_media": carrier::file(node).map(|name| format!("nodes/{}/{name}", node.name)),
+        "config_media": boot_media::file_name(node).map(|name| format!("nodes/{}/{name}", node.name)),
         "boot_server": node.boot.server.as_ref().map(|server| server.value.as_str()),
         "install_disk": node.boot.disk.as_ref().map(|disk| &disk.value),
         "extensions": extensions(node),

@@ -11,12 +11,12 @@ use crate::project::Project;
 
 pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let plan = &project.plan;
-    let order = ChartRequest::of(plan, project.attachments());
+    let order = ChartRequest::from_plan(plan, project.attachments());
     let needed = values::values(plan);
     if as_json {
         let words = order.as_ref().map(ChartRequest::arguments);
-        let whole = json!({"helm_arguments": words, "helm_values": order.is_some().then_some(needed)});
-        serde_json::to_writer_pretty(&mut *out, &whole)?;
+        let document = json!({"helm_arguments": words, "helm_values": order.is_some().then_some(needed)});
+        serde_json::to_writer_pretty(&mut *out, &document)?;
         writeln!(out)?;
         return Ok(());
     }

@@ -155,12 +155,12 @@ fn print_file(project: &Project, as_json: bool, out: &mut dyn Write) -> anyhow::
     let mut entries = project.cluster.file.entries();
     let nodes = project.cluster.nodes().iter().map(|node| node.value.print()).collect();
     entries.push(("nodes".to_owned(), Printed::List(nodes)));
-    let whole = Printed::Map(entries);
+    let merged = Printed::Map(entries);
     if as_json {
-        serde_json::to_writer_pretty(&mut *out, &plain(&whole))?;
+        serde_json::to_writer_pretty(&mut *out, &plain(&merged))?;
         writeln!(out)?;
     } else {
-        write!(out, "{}", whole.to_yaml())?;
+        write!(out, "{}", merged.to_yaml())?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> an
 /// The headings of [`row`].
 pub(super) const HEADING: &[&str] = &["NODE", "ROLE", "INDEX", "ADDRESS", "LOOPBACK", "ASN", "ROUTER ID"];
 
-/// The row of a node, also in the overview.
+/// The row of a node, in this view and in the overview.
 pub(super) fn row(node: &NodePlan) -> Vec<String> {
     vec![
         node.name.to_string(),

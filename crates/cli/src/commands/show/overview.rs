@@ -19,7 +19,7 @@ pub(super) fn print(project: &Project, as_json: bool, out: &mut dyn Write) -> an
         let decided: Map<_, _> =
             rows.into_iter().map(|(key, value, _)| (key, Value::String(value))).collect();
         let names: Vec<_> = plan.nodes.iter().map(|node| node.name.as_str()).collect();
-        let overview = json!({"cluster": plan.cluster.name.as_str(), "id": plan.cluster.id, "settings": decided, "nodes": names});
+        let overview = json!({"cluster": plan.cluster.name.as_str(), "cluster_id": plan.cluster.id, "settings": decided, "nodes": names});
         serde_json::to_writer_pretty(&mut *out, &overview)?;
         writeln!(out)?;
         return Ok(());

@@ -58,8 +58,8 @@ fn object(cluster: &str, node: &NodePlan, vm: &VmPlan) -> Value {
         "vm_id": vm.id.as_ref().map(|id| id.value),
         "cores": vm.cores.value,
         "cpu": vm.cpu.value,
-        "memory": vm.memory.value.to_string(),
-        "disk": vm.disk.value.to_string(),
+        "memory_bytes": vm.memory.value.bytes(),
+        "disk_bytes": vm.disk.value.bytes(),
         "storage": vm.storage.value,
         "nic": vm.nic.value,
         "bridge": vm.bridge.value,
@@ -69,7 +69,7 @@ fn object(cluster: &str, node: &NodePlan, vm: &VmPlan) -> Value {
         "boot_order": boot(vm),
         "start_with_host": vm.on_boot.value,
         "guest_agent": vm.guest_agent.value,
-        "uuid": VmUuid::of(cluster, node.name.as_str()).to_string(),
+        "uuid": VmUuid::new(cluster, node.name.as_str()).to_string(),
         "macs": macs,
     })
 }

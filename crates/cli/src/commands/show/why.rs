@@ -8,7 +8,7 @@ use ichor_values::Location;
 use serde_json::{Value, json};
 
 use crate::project::Project;
-use crate::style;
+use crate::{report, style};
 
 pub(super) fn run(
     project: &Project,
@@ -58,14 +58,19 @@ fn quote(project: &Project, place: Location, out: &mut dyn Write) -> anyhow::Res
 }
 
 fn object(project: &Project, why: &ValueExplanation) -> Value {
-    let located = |place: Option<Location>| place.map(|place| project.sources.locate(place));
+    let location = |place: Location| report::location_json(&project.sources, place);
     let origin = match &why.cause {
-        ValueSource::Line(place) => json!({"location": located(Some(*place))}),
+        ValueSource::Line(place) => Value::Object(location(*place)),
         ValueSource::Default(reason) => json!({"default": reason}),
         ValueSource::Rule { rule, inputs } => {
             let inputs: Vec<_> = inputs
                 .iter()
-                .map(|input| json!({"name": input.name, "value": input.value, "location": located(input.place)}))
+                .map(|input| {
+                    let mut object = json!({"name": input.name, "value": input.value});
+                    let location = input.place.map(location).unwrap_or_default();
+                    object.as_object_mut().expect("an object").extend(location);
+                    object
+                })
                 .collect();
             json!({"rule": rule, "inputs": inputs})
         }

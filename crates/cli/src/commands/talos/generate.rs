@@ -67,13 +67,13 @@ pub(crate) struct Args {
     /// Installer image [default: the official one of the Talos release]
     #[arg(long, value_name = "IMAGE")]
     install_image: Option<String>,
-    /// Comma-separated further names and addresses for the certificates
+    /// Comma-separated names and addresses to add to the certificates
     #[arg(long, value_name = "SAN", value_delimiter = ',')]
     additional_sans: Vec<String>,
     /// DNS domain of Kubernetes services
     #[arg(long, value_name = "DOMAIN", default_value = "cluster.local")]
     dns_domain: String,
-    /// Registry mirror, such as docker.io=https://mirror.example
+    /// Registry mirror, such as docker.io=https://mirror.example (repeatable)
     #[arg(long, value_name = "HOST=URL", value_delimiter = ',', value_parser = mirror)]
     registry_mirror: Vec<(String, String)>,
     #[command(flatten)]
@@ -105,7 +105,7 @@ pub(crate) struct Args {
 
 /// Boolean options in the form of `talosctl`: `--with-kubespan` or `--with-kubespan=true`.
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is on or off by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 struct FeatureFlags {
     /// Enable KubeSpan
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, value_parser = BoolishValueParser::new(), num_args = 0..=1,
@@ -167,7 +167,7 @@ fn target(args: &Args) -> anyhow::Result<OutputTarget> {
 fn input(args: &Args) -> anyhow::Result<Input> {
     let talos = &args.talos_version;
     let endpoint = Endpoint::parse(&args.endpoint)?;
-    let mut input = Input::new(&args.name, endpoint, Contract::of(talos));
+    let mut input = Input::new(&args.name, endpoint, Contract::for_release(talos));
     // A talosconfig has no images.
     if args.output_types.iter().any(|output| *output != OutputType::Talosconfig) {
         input.kubernetes = Some(kubernetes(args)?);
@@ -249,7 +249,7 @@ fn validate(talos: &TalosVersion, output: OutputType, text: &str) {
         return;
     }
     let name = output.file_name();
-    for ReportEntry { issue, .. } in Report::of(text, talos, Mode::Metal, false).entries {
+    for ReportEntry { issue, .. } in Report::validate(text, talos, Mode::Metal, false).entries {
         let verdict = match issue.severity {
             Severity::Error => format!("{talos} rejects {name}"),
             Severity::Note => name.to_owned(),

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_file_goes_to_a_path_a_folder_or_standard_output() {
+    fn a_single_file_goes_to_a_path_a_folder_or_standard_output() {
         let one = |path: Option<&str>, is_folder| {
             OutputTarget::new(&[OutputType::Worker, OutputType::Worker], path.map(Path::new), is_folder)
                 .unwrap()

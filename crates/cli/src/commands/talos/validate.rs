@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Kind of machine that runs the configuration
     #[arg(long, value_enum, value_name = "MODE", default_value_t = RuntimeMode::Metal)]
     mode: RuntimeMode,
-    /// Treat Talos' warnings as errors, like talosctl --strict
+    /// Treat Talos' warnings as errors, like `talosctl --strict`
     #[arg(long)]
     strict: bool,
     /// Print JSON: an object for one file, a list for several
@@ -62,8 +62,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     refuse_second_input(&args.files)?;
     let reports = args.files.iter().map(|path| {
         let report = match read_decrypted(path, None) {
-            Ok(text) => Ok(Report::of(&text, &args.talos, mode, args.strict)),
-            Err(DecryptError::NotText { line, .. }) => Ok(Report::of_no_text(line)),
+            Ok(text) => Ok(Report::validate(&text, &args.talos, mode, args.strict)),
+            Err(DecryptError::NotText { line, .. }) => Ok(Report::not_text(line)),
             // The other files are still validated.
             Err(error) => Err(error),
         };
@@ -112,14 +112,18 @@ fn print(out: &mut dyn Write, file: &str, report: &Report, talos: &TalosVersion)
 fn value((file, report): &ValidationResult) -> Value {
     let report = match report {
         Ok(report) => report,
-        Err(error) => return json!({"file": file, "valid": false, "read_error": chain(error)}),
+        Err(error) => {
+            let error = chain(error);
+            return json!({"file": file, "valid": false, "load_error": true, "problems": [], "read_error": error});
+        }
     };
     let entries = report.entries.iter().map(|entry| {
         json!({
             "severity": entry.issue.severity.to_string(),
-            "subject": entry.issue.subject,
-            "line": entry.line,
+            "subject": Some(&entry.issue.subject).filter(|subject| !subject.is_empty()),
+            "line": Some(entry.line).filter(|line| *line > 0),
             "message": entry.issue.message,
+            "help": entry.issue.help,
         })
     });
     json!({

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     let findings = project.findings();
     if findings.iter().any(|finding| finding.silenced.is_none() && finding.issue.severity == Severity::Error)
     {
-        let consequence = "nothing was done; fix the errors first";
+        let consequence = "nothing was changed; fix the errors first";
         return Err(Refusal::findings(project, findings, consequence).into());
     }
     let (bundle, admin) = cluster_secrets::open_secrets(&project, args.identity.path())?;

@@ -17,20 +17,20 @@ use crate::{style, table};
 pub(super) fn print_plan(
     reporter: &Reporter,
     wanted: &DesiredState,
-    seen: &ObservedState,
+    observed: &ObservedState,
     foreseen: &BringupPreview,
     order: &UpOptions<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let nodes = || wanted.nodes.iter().zip(&seen.nodes).zip(&foreseen.nodes);
+    let nodes = || wanted.nodes.iter().zip(&observed.nodes).zip(&foreseen.nodes);
     if order.json {
         let nodes: Vec<Value> = nodes()
-            .map(|((node, seen), steps)| {
+            .map(|((node, observed), steps)| {
                 let refused = steps.as_ref().err();
                 json!({
                     "node": node.name,
-                    "address": seen.at.map(|at| at.address),
-                    "stage": seen.at.map(|at| at.stage),
+                    "address": observed.at.map(|at| at.address),
+                    "address_stage": observed.at.map(|at| at.stage),
                     "steps": steps.as_ref().ok(),
                     "message": refused.map(|blocker| blocker.issue.message.as_str()),
                     "help": refused.map(|blocker| blocker.remedy()),
@@ -41,8 +41,8 @@ pub(super) fn print_plan(
         return Ok(());
     }
     let mut rows = Vec::new();
-    for ((node, seen), steps) in nodes() {
-        let at = seen.at.map(|at| at.to_string()).unwrap_or_default();
+    for ((node, observed), steps) in nodes() {
+        let at = observed.at.map(|at| at.to_string()).unwrap_or_default();
         match steps {
             Ok(steps) if steps.is_empty() => {}
             Ok(steps) => rows.push(vec![node.name.clone(), at, steps.join("\n")]),
@@ -65,7 +65,7 @@ pub(super) fn print_plan(
     Ok(())
 }
 
-/// Prints why machines cannot be created or used, and that nothing was done.
+/// Prints the failed preflight checks, and that nothing was changed.
 pub(super) fn print_blockers(
     project: &Project,
     obstacles: &[Issue],
@@ -73,58 +73,58 @@ pub(super) fn print_blockers(
     start: Instant,
     out: &mut dyn Write,
 ) -> io::Result<ExitCode> {
-    let words = "nothing was done: machines cannot be created or used as the cluster file says";
+    let message = "nothing was changed: preflight checks of machines failed";
     if order.json {
         let refused = obstacles.iter().map(|obstacle| match project.plan.node(&obstacle.subject) {
             Some(_) => json!({"node": obstacle.subject, "message": obstacle.message, "help": obstacle.help}),
             None => json!({"message": obstacle.headline(), "help": obstacle.help}),
         });
-        emit_refusal(refused.collect(), words, start);
+        emit_refusal(refused.collect(), message, start);
     } else {
         for obstacle in obstacles {
             writeln!(out, "{}", report::line(obstacle))?;
         }
-        style::say(words);
+        style::say(message);
     }
     Ok(ExitCode::FAILURE)
 }
 
-/// Prints which configurations cannot be rendered, and that nothing was done.
+/// Prints the rendering errors, and that nothing was changed.
 pub(super) fn print_render_errors(
     errors: &[Issue],
     order: &UpOptions<'_>,
     start: Instant,
     out: &mut dyn Write,
 ) -> io::Result<ExitCode> {
-    let words = "nothing was done: some configurations cannot be rendered";
+    let message = "nothing was changed: cannot render some configurations";
     if order.json {
         let refused = errors.iter().map(|issue| {
             json!({"message": issue.to_string(), "help": "fix the cluster file and check it with `ichor build`"})
         });
-        emit_refusal(refused.collect(), words, start);
+        emit_refusal(refused.collect(), message, start);
     } else {
         report::unrendered(out, errors)?;
-        style::say(words);
+        style::say(message);
     }
     Ok(ExitCode::FAILURE)
 }
 
 /// Emits the events of a run that is refused before the first step.
-fn emit_refusal(refused: Vec<Value>, words: &str, start: Instant) {
+fn emit_refusal(refused: Vec<Value>, message: &str, start: Instant) {
     let (reporter, count) = (Reporter::json_since(start), refused.len());
     for event in refused {
         reporter.emit("refused", event, None);
     }
-    reporter.emit("end", json!({"ok": false, "nodes_refused": count, "message": words}), None);
+    reporter.emit("end", json!({"ok": false, "nodes_refused": count, "message": message}), None);
 }
 
 /// Prints that the run was interrupted, and how to resume it.
 pub(super) fn print_interrupted(order: &UpOptions<'_>, start: Instant) -> ExitCode {
-    let words = "interrupted; progress is recorded: run `ichor up` again to resume";
+    let message = "interrupted; progress is recorded: run `ichor up` again to resume";
     if order.json {
-        Reporter::json_since(start).emit("end", json!({"ok": false, "message": words}), None);
+        Reporter::json_since(start).emit("end", json!({"ok": false, "message": message}), None);
     } else {
-        style::say(words);
+        style::say(message);
     }
     ExitCode::FAILURE
 }
@@ -144,20 +144,22 @@ pub(super) fn print_end(
     };
     let up = refused == 0 && cluster.is_none();
     if order.json {
-        let end = json!({
+        let mut end = json!({
             "time": ichor_system::now(),
             "elapsed_seconds": outcome.elapsed.as_secs_f64(),
             "event": "end",
             "ok": up,
             "nodes_refused": refused,
-            "message": cluster.map(|blocker| blocker.issue.headline()),
         });
+        if let Some(blocker) = cluster {
+            end["message"] = json!(blocker.issue.headline());
+        }
         writeln!(out, "{end}")?;
         return Ok(ExitCode::from(u8::from(!up)));
     }
     let mut rows = Vec::new();
     for (nth, node) in wanted.nodes.iter().enumerate().filter(|(_, node)| node.chosen) {
-        let at = outcome.seen.nodes[nth].at.map(|at| at.to_string()).unwrap_or_default();
+        let at = outcome.observed.nodes[nth].at.map(|at| at.to_string()).unwrap_or_default();
         let state = match &outcome.decision.nodes[nth] {
             NextStep::Refused(blocker) => blocker.issue.message.clone(),
             _ => "up".to_owned(),

@@ -81,7 +81,7 @@ fn upgrade(project: &Project, order: &UpgradeOptions<'_>, out: &mut dyn Write) -
     let (client, bundle) = ClusterClient::open(project, order.way)?;
     let nodes: Vec<_> = project.plan.nodes.iter().collect();
     let configs = configurations(project, &nodes, &bundle, order.way.identity.path())
-        .map_err(|errors| Refusal::Unrendered { errors, consequence: Some("nothing was done") })?;
+        .map_err(|errors| Refusal::Unrendered { errors, consequence: Some("nothing was changed") })?;
     let runtime = connect::runtime()?;
     let (candidates, etcd) = runtime.block_on(collect_candidates(&client, &nodes, &configs, order.only));
     let plan = match plan(&candidates, etcd.as_ref().ok(), order.outage) {

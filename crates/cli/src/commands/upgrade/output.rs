@@ -57,8 +57,8 @@ fn row(step: &UpgradeStep) -> Vec<String> {
 fn step_json(step: &UpgradeStep) -> Value {
     json!({
         "node": step.node,
-        "from_version": step.from.to_string(),
-        "to_version": step.to.to_string(),
+        "from_talos_version": step.from.to_string(),
+        "to_talos_version": step.to.to_string(),
         "installer_image": step.image,
         "image_difference": step.other,
         "upgrade_api": match step.way { UpgradeMethod::Whole => "legacy", UpgradeMethod::Parts => "lifecycle" },
@@ -89,7 +89,7 @@ pub(super) fn report_refusal(
     if let Some(why) = etcd {
         style::say(&format!("cannot query etcd: {why}"));
     }
-    style::say("nothing was done");
+    style::say("nothing was changed");
     Ok(())
 }
 
@@ -101,15 +101,13 @@ pub(super) fn print_end(reporter: &Reporter, ended: Result<usize, UpgradeFailure
             (json!({"ok": true, "nodes_upgraded": count}), line, ExitCode::SUCCESS)
         }
         Err(UpgradeFailure { node, step, why, left }) => {
-            let rest = if left.is_empty() {
-                String::new()
-            } else {
-                format!("; {} were left alone", left.join(", "))
-            };
+            let rest =
+                if left.is_empty() { String::new() } else { format!("; not upgraded: {}", left.join(", ")) };
             let line = format!(
-                "stopped at {node}: {step}: {why}{rest}. Fix the cause and run the command again: it continues where it stopped"
+                "stopped at {node}: {step}: {why}{rest}; fix the cause and run the command again to continue"
             );
-            let more = json!({"ok": false, "node": node, "step": step, "message": why, "remaining": left});
+            let more =
+                json!({"ok": false, "node": node, "step": step, "message": why, "remaining_nodes": left});
             (more, line, ExitCode::FAILURE)
         }
     };

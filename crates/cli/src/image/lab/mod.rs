@@ -1,5 +1,5 @@
-//! What programs of this machine make, and machines that boot from it. Needs `scripts/tools disk efi openssl`, `scripts/lab-vm` and
-//! `scripts/lab-efi`.
+//! Images built with installed programs, booted in virtual machines. Needs `scripts/tools disk efi openssl`,
+//! `scripts/lab-vm` and `scripts/lab-efi`.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use ichor_testbed::firmware::{BootDrive, Firmware, boot, parts};
 
 fn profile() -> Profile {
     let mut line = Line::default();
-    // GRUB must not take any of it for its own.
+    // GRUB must not interpret any of these.
     for argument in ["console=ttyS0", "quiet", "panic=-1", "no_timer_check", "ichor.test=${a}&{b};<c>|d"] {
         line.add(argument);
     }
@@ -26,13 +26,13 @@ fn profile() -> Profile {
     Profile { talos, arch: Arch::Amd64, platform: "metal".to_owned(), line, meta: Vec::new(), embedded: None }
 }
 
-fn told(folder: &Path, program: &str, arguments: &[&str]) -> String {
+fn run_program(folder: &Path, program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).current_dir(folder).output();
     let output = output
         .unwrap_or_else(|error| panic!("{program}: {error}; install it with scripts/tools disk openssl"));
-    let said = ichor_testbed::lab::output_text(&output);
-    assert!(output.status.success(), "{program} {arguments:?}: {}\n{said}", output.status);
-    said
+    let text = ichor_testbed::lab::output_text(&output);
+    assert!(output.status.success(), "{program} {arguments:?}: {}\n{text}", output.status);
+    text
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_disk_for_both_boots_under_bios_and_under_uefi() {
     staged.write("boot", false, &bios.boot).unwrap();
     staged.commit().unwrap();
 
-    told(folder.path(), "xfs_repair", &["-n", "-f", "boot"]);
+    run_program(folder.path(), "xfs_repair", &["-n", "-f", "boot"]);
     let path = folder.path().join("disk.raw");
     let under_bios = boot(Firmware::Bios, &path, BootDrive::Disk("raw"));
     let under_uefi = boot(Firmware::Uefi, &path, BootDrive::Disk("raw"));
@@ -55,12 +55,12 @@ fn a_disk_for_both_boots_under_bios_and_under_uefi() {
     assert_eq!(bios.boot.len(), BOOT_LENGTH);
     assert_eq!(under_bios, format!("BOOT_IMAGE=/A/vmlinuz {}", profile.line));
     assert_eq!(under_uefi, profile.line.to_string());
-    let there = disk.stretches().into_iter().filter(|one| !one.is_hole).map(|one| one.length).sum::<u64>();
-    assert!(there < 2 * (image.len() + 10_000_000), "{there}");
+    let data = disk.stretches().into_iter().filter(|one| !one.is_hole).map(|one| one.length).sum::<u64>();
+    assert!(data < 2 * (image.len() + 10_000_000), "{data}");
 }
 
 #[test]
-fn grub_for_a_cd_is_the_same_every_time_and_boots_as_a_cd_and_as_a_stick() {
+fn grub_for_a_cd_is_reproducible_and_boots_as_a_cd_and_as_a_usb_stick() {
     let make = || grub_cd::CdGrubBuilder::find().unwrap().make().unwrap();
     let grub = make();
     assert_eq!(grub.image, make().image);
@@ -81,10 +81,14 @@ fn grub_for_a_cd_is_the_same_every_time_and_boots_as_a_cd_and_as_a_stick() {
 }
 
 #[test]
-fn what_is_signed_is_verified_by_the_certificate() {
+fn signed_programs_are_verified_by_the_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let request = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=ichor", "-days", "1"];
-    told(folder.path(), "openssl", &[&request[..], &["-keyout", "key.pem", "-out", "cert.pem"]].concat());
+    run_program(
+        folder.path(),
+        "openssl",
+        &[&request[..], &["-keyout", "key.pem", "-out", "cert.pem"]].concat(),
+    );
     let signer = Signer::find(&folder.path().join("key.pem"), &folder.path().join("cert.pem")).unwrap();
     let parts = parts();
     let image = uki(&profile(), &parts, "a=b", ResetProfile::Reset, 0).unwrap();
@@ -93,17 +97,17 @@ fn what_is_signed_is_verified_by_the_certificate() {
         let signed = signer.sign(unsigned).unwrap();
 
         fs::write(folder.path().join(name), signed.read().unwrap()).unwrap();
-        let said = told(folder.path(), "sbverify", &["--cert", "cert.pem", name]);
-        assert!(said.contains("Signature verification OK"), "{said}");
+        let output = run_program(folder.path(), "sbverify", &["--cert", "cert.pem", name]);
+        assert!(output.contains("Signature verification OK"), "{output}");
         if let Some(found) = Uki::find_in(&signed).unwrap() {
-            // A stub that is taken out is one without the signature.
+            // An extracted stub has no signature.
             assert_eq!(found.stub().unwrap(), Uki::find_in(&image).unwrap().unwrap().stub().unwrap());
         }
     }
 }
 
 #[test]
-fn a_key_that_does_not_fit_is_an_error_in_the_words_of_sbsign() {
+fn the_error_of_an_invalid_key_has_the_output_of_sbsign() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["key.pem", "cert.pem"] {
         fs::write(folder.path().join(name), "none").unwrap();

@@ -1,10 +1,10 @@
-//! Routes and ports of the network that this thread is in, by netlink.
+//! Routes and ports in the network namespace of this thread, through netlink.
 
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 
-use ichor_core::lab::view::InstalledRoute;
+use ichor_core::lab::status::InstalledRoute;
 use ipnet::IpNet;
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteType};
@@ -12,14 +12,14 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::netlink::dump;
 
-/// A port, as far as cables are concerned.
+/// A switch port and its cable state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HubPort {
     pub up: bool,
     pub bridged: bool,
 }
 
-/// The routes that daemons installed, each once: of several for one prefix and table, that with the lowest metric.
+/// Routes installed by daemons: for each prefix and table, the one with the lowest metric.
 pub(super) fn routes() -> io::Result<Vec<InstalledRoute>> {
     let mut found = Vec::new();
     for family in [AddressFamily::Inet, AddressFamily::Inet6] {
@@ -31,10 +31,10 @@ pub(super) fn routes() -> io::Result<Vec<InstalledRoute>> {
             }
         }
     }
-    Ok(best(found))
+    Ok(select_best(found))
 }
 
-/// The ports by their names.
+/// Ports by name.
 pub(super) fn ports() -> io::Result<HashMap<String, HubPort>> {
     let answers = dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
     let named = answers.into_iter().filter_map(|answer| match answer {
@@ -44,7 +44,7 @@ pub(super) fn ports() -> io::Result<HashMap<String, HubPort>> {
     Ok(named.collect())
 }
 
-/// A route that a daemon installed, with its metric.
+/// Parses a route installed by a daemon, with its metric.
 fn route(message: &RouteMessage) -> Option<(u32, InstalledRoute)> {
     let daemons = [RouteProtocol::Bgp, RouteProtocol::Bird, RouteProtocol::Zebra];
     if message.header.kind != RouteType::Unicast || !daemons.contains(&message.header.protocol) {
@@ -70,8 +70,8 @@ fn route(message: &RouteMessage) -> Option<(u32, InstalledRoute)> {
     Some((metric, InstalledRoute { prefix, table, paths }))
 }
 
-/// Of each prefix in each table the route that is taken. Ways of IPv6 that were added one by one come as routes of their own.
-fn best(mut found: Vec<(u32, InstalledRoute)>) -> Vec<InstalledRoute> {
+/// The best route of each prefix and table. The kernel reports IPv6 next hops that were added singly as separate routes.
+fn select_best(mut found: Vec<(u32, InstalledRoute)>) -> Vec<InstalledRoute> {
     found.sort_by_key(|(metric, route)| (route.table, route.prefix, *metric));
     let mut best: Vec<(u32, InstalledRoute)> = Vec::new();
     for (metric, route) in found {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_route_with_the_lowest_metric_is_taken() {
+    fn the_route_with_the_lowest_metric_is_selected() {
         let route =
             |prefix: &str, table, paths| InstalledRoute { prefix: prefix.parse().unwrap(), table, paths };
         let found = vec![
@@ -110,16 +110,16 @@ mod tests {
             (20, route("fd00::1/128", 254, 1)),
         ];
 
-        let taken = best(found);
+        let selected = select_best(found);
 
         assert_eq!(
-            taken,
+            selected,
             [route("10.0.0.1/32", 100, 4), route("10.0.0.1/32", 254, 2), route("fd00::1/128", 254, 2)]
         );
     }
 
     #[test]
-    fn the_loopback_is_a_port() {
+    fn the_loopback_is_listed_as_a_port() {
         let ports = ports().unwrap();
 
         assert!(!ports["lo"].bridged);

@@ -1,28 +1,28 @@
-//! FRR's daemons, by the sockets that vtysh uses: a command ends with a zero byte, an answer with three and its status.
+//! Queries FRR's daemons through the vty sockets of vtysh: a command ends with a zero byte, an answer with three and a status.
 
 use std::io::{self, Write as _};
 
-/// What a daemon of a machine answers.
+/// Runs a command on a daemon of a machine.
 pub(super) fn query(pid: i32, daemon: &str, command: &str) -> io::Result<String> {
     let mut stream = super::connect(pid, &format!("run/frr/{daemon}.vty"))?;
-    let mut said = String::new();
-    // bfdd shows nothing to whoever did not say this before.
+    let mut answer = String::new();
+    // bfdd rejects show commands outside of enable mode.
     for command in ["enable", command] {
         stream.write_all(format!("{command}\0").as_bytes())?;
-        said = read_answer(&stream)?;
+        answer = read_answer(&stream)?;
     }
-    Ok(said)
+    Ok(answer)
 }
 
 fn read_answer(mut from: impl io::Read) -> io::Result<String> {
-    let (mut said, mut part) = (Vec::new(), [0; 16 * 1024]);
+    let (mut answer, mut part) = (Vec::new(), [0; 16 * 1024]);
     loop {
         let read = from.read(&mut part)?;
         if read == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        said.extend_from_slice(&part[..read]);
-        if let [text @ .., 0, 0, 0, status] = said.as_slice() {
+        answer.extend_from_slice(&part[..read]);
+        if let [text @ .., 0, 0, 0, status] = answer.as_slice() {
             let text = String::from_utf8_lossy(text).into_owned();
             return if *status == 0 { Ok(text) } else { Err(io::Error::other(format!("status {status}"))) };
         }

@@ -1,4 +1,4 @@
-//! From nothing to a virtual machine that waits for commands.
+//! Boots the virtual machine of a lab, until it accepts commands.
 
 use std::env;
 use std::fs;
@@ -21,16 +21,16 @@ use crate::lab::{LabDir, LabError};
 use crate::progress::Progress;
 use crate::style;
 
-/// Why a lab has no virtual machine.
+/// Errors of booting the virtual machine of a lab.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VmBootError {
     #[error(transparent)]
     Lab(#[from] LabError),
     #[error(transparent)]
     Kit(#[from] BootFilesError),
-    #[error("cannot tell where this program is")]
+    #[error("cannot find the path of this program")]
     Program(#[source] io::Error),
-    #[error("there is nothing to run a virtual machine with")]
+    #[error("no accelerator can run the virtual machine")]
     NoAccelerator,
     #[error(transparent)]
     Qemu(#[from] QemuError),
@@ -38,45 +38,45 @@ pub(crate) enum VmBootError {
     Lock(#[source] io::Error),
     #[error(transparent)]
     Port(#[from] PortError),
-    #[error("the lab's virtual machine did not come up in {seconds} seconds{last_words}")]
+    #[error("the lab's virtual machine did not boot within {seconds} s{last_words}")]
     Late { seconds: u64, last_words: String },
-    #[error("the lab's virtual machine ended while it booted{last_words}")]
+    #[error("the lab's virtual machine exited while booting{last_words}")]
     Ended { last_words: String },
-    #[error("cannot write down what the virtual machine is")]
+    #[error("cannot write the record of the virtual machine")]
     Record(#[source] io::Error),
 }
 
-/// How long a machine may take until it listens: one that runs on the processor is there in seconds, or never.
+/// Time limit until the VM listens: with KVM it takes seconds.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(20);
 const EMULATED_BOOT_TIMEOUT: Duration = Duration::from_mins(4);
 
-/// Memory: of the system, and for each machine of the lab; MiB.
+/// Memory of the system, and per machine of the lab, in MiB.
 const MEMORY: usize = 512;
 const MEMORY_EACH: usize = 48;
 
-/// The version of the format of [`RECORD`].
+/// Format version of [`RECORD`].
 const VERSION: Version = Version::new(2, 0);
 
-/// What is written down of a virtual machine.
+/// The record of a virtual machine.
 #[derive(Debug, Deserialize, Serialize)]
 struct VmRecord {
     accelerator: Accelerator,
-    /// MiB.
+    /// Memory in MiB.
     #[serde(rename = "memory_mib")]
     memory: usize,
     content: Option<LabSummary>,
 }
 
-/// What is written down of the lab in a virtual machine; none where another release wrote it that this one cannot read.
-pub(super) fn lab_summary(place: &LabDir) -> Option<LabSummary> {
-    let text = fs::read_to_string(place.path().join(RECORD)).ok()?;
+/// The lab in a virtual machine, from its record; none if the format is not supported.
+pub(super) fn lab_summary(dir: &LabDir) -> Option<LabSummary> {
+    let text = fs::read_to_string(dir.path().join(RECORD)).ok()?;
     let (record, _) = Document::parse(&text, VERSION).ok()?.read::<VmRecord>().ok()?;
     record.content
 }
 
-/// Everything a virtual machine needs, for a lab that has none.
+/// A prepared boot of a virtual machine.
 pub(super) struct VmBoot {
-    taken: LockedLabDir,
+    lab: LockedLabDir,
     kit: VmBootFiles,
     program: PathBuf,
     accelerators: Vec<Accelerator>,
@@ -84,19 +84,19 @@ pub(super) struct VmBoot {
     content: Option<LabSummary>,
 }
 
-/// One that waits for its first command.
+/// A virtual machine that waits for its first command.
 pub(super) struct BootedVm {
     pub port: CommandPort,
     pub stream: UnixStream,
 }
 
 impl VmBoot {
-    /// Gets everything; nothing where there is one already, or where somebody else boots it.
-    pub(super) fn prepare(place: &LabDir, wanted: VmRequest) -> Result<Option<Self>, VmBootError> {
-        if place.is_alive() {
-            if place.record().exists() {
-                // It is not in a virtual machine.
-                return Err(LabError::AlreadyRuns(place.name().to_owned()).into());
+    /// Prepares the boot; none if the VM exists already or another process is booting it.
+    pub(super) fn prepare(dir: &LabDir, wanted: VmRequest) -> Result<Option<Self>, VmBootError> {
+        if dir.is_alive() {
+            if dir.record().exists() {
+                // The lab runs without a virtual machine.
+                return Err(LabError::AlreadyRuns(dir.name().to_owned()).into());
             }
             return Ok(None);
         }
@@ -108,16 +108,16 @@ impl VmBoot {
             None => vec![Accelerator::Tcg],
         };
         let memory = MEMORY + MEMORY_EACH * wanted.machines;
-        let taken = place.clone().acquire()?;
+        let lab = dir.clone().acquire()?;
         let content = wanted.content;
-        Ok(taken.map(|taken| Self { taken, kit, program, accelerators, memory, content }))
+        Ok(lab.map(|lab| Self { lab, kit, program, accelerators, memory, content }))
     }
 
-    /// Boots it, until it waits for a command. What fails leaves nothing.
+    /// Boots the VM until it waits for a command. A failed boot leaves no files.
     pub(super) fn run(mut self, relay: &SignalRelay) -> Result<BootedVm, VmBootError> {
         let booted = self.attempt(relay);
         if booted.is_err() {
-            let _ = self.taken.place.remove();
+            let _ = self.lab.dir.remove();
         }
         booted
     }
@@ -129,20 +129,20 @@ impl VmBoot {
                 Ok(booted) => {
                     if *accelerator == Accelerator::Tcg {
                         print_note(
-                            "the lab runs on an emulated processor: all is slow, and times say nothing",
+                            "the lab runs on an emulated processor: it is slow, and measured times are meaningless",
                         );
                     }
                     return Ok(booted);
                 }
                 Err(error) if nth + 1 == accelerators.len() => return Err(error),
-                Err(_) => print_note("KVM gets no virtual machine going here; going on without it"),
+                Err(_) => print_note("KVM does not work on this machine; using emulation"),
             }
         }
         Err(VmBootError::NoAccelerator)
     }
 
     fn start(&mut self, accelerator: Accelerator, relay: &SignalRelay) -> Result<BootedVm, VmBootError> {
-        let folder = self.taken.place.path();
+        let folder = self.lab.dir.path();
         let _progress = Progress::start("booting the lab's virtual machine");
         let options = QemuOptions {
             folder,
@@ -150,7 +150,7 @@ impl VmBoot {
             accelerator,
             memory: self.memory,
             program: &self.program,
-            lock: &self.taken.lock,
+            lock: &self.lab.lock,
         };
         let qemu = relay.start_qemu(|| QemuProcess::start(&options))?;
         let started = self.wait_until_ready(&qemu, accelerator);
@@ -161,15 +161,15 @@ impl VmBoot {
         started
     }
 
-    /// Waits until it listens, and writes down what it is.
+    /// Waits until the VM listens, and writes its record.
     fn wait_until_ready(
         &mut self,
         qemu: &QemuProcess,
         accelerator: Accelerator,
     ) -> Result<BootedVm, VmBootError> {
-        // Whoever ends a lab reads there whom to end.
-        self.taken.lock.write_holder(qemu.pid).map_err(VmBootError::Lock)?;
-        let folder = self.taken.place.path();
+        // Ending a lab kills the process in its lock file.
+        self.lab.lock.write_holder(qemu.pid).map_err(VmBootError::Lock)?;
+        let folder = self.lab.dir.path();
         let timeout = if accelerator == Accelerator::Kvm { BOOT_TIMEOUT } else { EMULATED_BOOT_TIMEOUT };
         let port = CommandPort::acquire(folder)?;
         let last_words = || QemuProcess::last_words(folder);

@@ -1,14 +1,14 @@
-//! The kernel and the initramfs of the virtual machine: made once, and kept in the user's cache.
+//! Kernel and initramfs of the virtual machine: built once and cached.
 //!
-//! They are of Debian's newest kernel when they are made, and stay until what they are made of is another in this program, or until
-//! somebody removes them.
+//! They contain the current Debian kernel at the time of the build, and are rebuilt when their recipe changes or the
+//! cache is deleted.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ichor_core::lab::kit::{self, BUSYBOX, KERNEL, SUITE};
+use ichor_core::lab::vm_image::{self, BUSYBOX, KERNEL, SUITE};
 use ichor_image::extension::debian::{self, DebError};
 use ichor_system::file::{self, ReplaceError, StagingFolder};
 use ichor_system::lock::{LockError, LockFile};
@@ -21,21 +21,18 @@ use crate::cache;
 use crate::oci::{self, ImageOpenError};
 use crate::progress::Progress;
 
-/// Why there is nothing for a lab's virtual machine to boot.
+/// Errors of providing the boot files.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BootFilesError {
-    #[error(
-        "the virtual machine of a lab has a kernel for amd64, and this machine is another; bring the lab up as root, on a kernel \
-         with VRFs"
-    )]
+    #[error("the virtual machine of a lab requires an amd64 host; run the lab as root on a kernel with VRFs")]
     OtherMachine,
     #[error(transparent)]
     NoHome(#[from] cache::NoHomeError),
-    #[error("cannot make what the lab's virtual machine boots")]
+    #[error("cannot build the boot files of the lab's virtual machine")]
     Unmade(#[source] BootFilesBuildError),
 }
 
-/// Why what a virtual machine boots cannot be made.
+/// Errors of building the boot files.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BootFilesBuildError {
     #[error("cannot write {}", path.display())]
@@ -53,7 +50,7 @@ pub(crate) enum BootFilesBuildError {
     #[error("cannot unpack Debian's packages")]
     Unpack(#[source] DebError),
     #[error(transparent)]
-    Kit(#[from] kit::KitError),
+    Kit(#[from] vm_image::VmImageError),
 }
 
 impl BootFilesBuildError {
@@ -62,16 +59,16 @@ impl BootFilesBuildError {
     }
 }
 
-/// What to do without apt.
-const WITHOUT_APT: &str = "bring the lab up as root, on a kernel with VRFs";
+/// Hint for machines without apt.
+const WITHOUT_APT: &str = "run the lab as root on a kernel with VRFs";
 
-/// How long another process may take to make it: packages may come over a slow line.
+/// Time limit for a build by another process: packages may come over a slow link.
 const LOCK_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// No package is larger.
+/// Size limit of a package.
 const MAX_PACKAGE: u64 = 1 << 30;
 
-/// Where they are.
+/// Paths of the boot files.
 #[derive(Clone, Debug)]
 pub(super) struct VmBootFiles {
     pub kernel: PathBuf,
@@ -83,12 +80,12 @@ impl VmBootFiles {
         Self { kernel: folder.join("kernel"), initramfs: folder.join("initramfs") }
     }
 
-    /// The kit, made if it is not there.
+    /// Returns the boot files, and builds them if they are missing.
     pub(super) fn ensure() -> Result<Self, BootFilesError> {
         if !cfg!(target_arch = "x86_64") {
             return Err(BootFilesError::OtherMachine);
         }
-        let name = digest::hex(&Sha256::digest(kit::recipe()));
+        let name = digest::hex(&Sha256::digest(vm_image::recipe()));
         let cache = cache::user_cache()?.join("lab");
         let folder = cache.join(format!("kernel-{}", &name[..16]));
         if !folder.is_dir() {
@@ -98,7 +95,7 @@ impl VmBootFiles {
     }
 }
 
-/// Makes it in a folder beside its own. Whoever comes second waits, and finds it.
+/// Builds the files in a staging folder. A concurrent build waits and then uses them.
 fn build(cache: &Path, folder: &Path) -> Result<(), BootFilesBuildError> {
     fs::create_dir_all(cache).map_err(BootFilesBuildError::write(cache))?;
     let lock = LockFile::wait(&cache.join("lock"), LOCK_TIMEOUT)?;
@@ -113,18 +110,18 @@ fn build(cache: &Path, folder: &Path) -> Result<(), BootFilesBuildError> {
 
 fn build_in(staging: &StagingFolder) -> Result<(), BootFilesBuildError> {
     let packages = {
-        let _progress = Progress::start("fetching Debian's kernel for the lab's virtual machine");
+        let _progress = Progress::start("downloading Debian's kernel for the lab's virtual machine");
         let folder = staging.make("packages")?;
         let apt = Apt::open(&folder, SUITE, Arch::Amd64, WITHOUT_APT)?;
         let kernel = apt.first_dependency(KERNEL)?;
         apt.download(&[&kernel, BUSYBOX])?
     };
-    let _progress = Progress::start("making what the lab's virtual machine boots");
+    let _progress = Progress::start("building the boot files of the lab's virtual machine");
     let packages: Vec<_> =
         packages.iter().map(|path| oci::read(path, MAX_PACKAGE)).collect::<Result<_, _>>()?;
     let root = debian::unpack(packages.iter().map(Vec::as_slice), Arch::Amd64)
         .map_err(|(_, error)| BootFilesBuildError::Unpack(error))?;
-    let made = kit::make(&root)?;
+    let made = vm_image::build_image(&root)?;
     let kit = VmBootFiles::in_folder(&staging.make("kit")?);
     for (path, content) in [(&kit.kernel, &made.kernel), (&kit.initramfs, &made.initramfs)] {
         file::replace_by(path, 0o644, |file| content.copy_to(file))?;

@@ -1,7 +1,8 @@
-//! A command inside: started as the request says, with its streams and signals on the other end of a port.
+//! Runs a command inside the virtual machine and connects its streams and signals to a port.
 //!
-//! Threads do the work: one hears the port, one gives standard input to the command, and one for each of its streams reads what it says.
-//! Standard input has a window, so that signals are heard while nobody reads it. When the other end is gone, so is the command.
+//! One thread reads the port, one writes standard input to the command, and one per output stream forwards its output.
+//! Standard input has flow control, so that signals arrive even if the command does not read it. The command is killed
+//! when the client disconnects.
 
 use std::env;
 use std::fs::{self, File};
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ichor_core::lab::kit::WRITTEN;
+use ichor_core::lab::vm_image::WRITTEN_FILES;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
@@ -26,19 +27,19 @@ use super::frame::{self, CHUNK, FrameKind};
 use super::request::CommandRequest;
 use super::terminal::{self, PtyPair};
 
-/// After its end, a command's streams are read on until nothing comes for so long: a daemon may have them open for ever.
+/// After a command exits, its streams are read until they are quiet for this long: a daemon may keep them open.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a command may take to end when nobody listens to it any more.
+/// Time limit for a command to exit after the client disconnected.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What begins so is told by the virtual machine to every command in it.
+/// Prefix of variables that the virtual machine sets for every command.
 const VM_VARIABLES: &str = "ICHOR_LAB_";
 
-/// Runs a command, and returns when the other end is gone.
+/// Runs a command, and returns once the client has disconnected.
 pub(super) fn run(request: &CommandRequest, port: File) -> io::Result<()> {
-    // Files outside may have changed, and the kernel would not look.
+    // Files of the host may have changed, but the kernel caches them.
     let _ = fs::write("/proc/sys/vm/drop_caches", "3");
     let input_port = port.try_clone()?;
     let sender = Arc::new(FrameSender(Mutex::new(Some(port))));
@@ -51,48 +52,48 @@ pub(super) fn run(request: &CommandRequest, port: File) -> io::Result<()> {
     }
 }
 
-/// The way out, for several threads, until the command is told to have ended.
+/// Sends frames from several threads, until the exit code was sent.
 struct FrameSender(Mutex<Option<File>>);
 
 impl FrameSender {
     fn send(&self, kind: FrameKind, bytes: &[u8]) -> io::Result<()> {
-        match &mut *locked(&self.0) {
+        match &mut *lock(&self.0) {
             Some(port) => frame::send(port, kind, bytes),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The group of a command's processes, as long as it is its own.
+/// Process group of a command; none once its PID may be reused.
 #[derive(Clone)]
 struct ProcessGroup(Arc<Mutex<Option<Pid>>>);
 
 impl ProcessGroup {
     fn signal(&self, signal: Signal) {
-        if let Some(group) = *locked(&self.0) {
+        if let Some(group) = *lock(&self.0) {
             let _ = killpg(group, signal);
         }
     }
 
     fn is_alive(&self) -> bool {
-        locked(&self.0).is_some()
+        lock(&self.0).is_some()
     }
 }
 
-/// A command that was started.
+/// A running command.
 struct RunningCommand {
     child: Child,
     group: ProcessGroup,
-    /// Our end of its terminal.
+    /// Controlling side of its pseudo-terminal.
     terminal: Option<File>,
     input: Sender<Vec<u8>>,
-    /// Hears that something was said, and ends when nothing can be any more.
-    said: Receiver<()>,
-    /// How many streams are being told just now.
+    /// Receives a message per output chunk; disconnected once all streams are closed.
+    activity: Receiver<()>,
+    /// Number of streams with a chunk in transit.
     forwarding: Arc<AtomicUsize>,
 }
 
@@ -101,8 +102,8 @@ impl RunningCommand {
         let folder = Path::new(&request.folder);
         if !folder.is_dir() {
             return Err(io::Error::other(format!(
-                "the folder {} is not there inside the virtual machine, which has what is on the disks of this one, and no more than its \
-                 user may read",
+                "the folder {} does not exist inside the virtual machine, which has only the disks of this machine, \
+                 and only what this user may read",
                 folder.display()
             )));
         }
@@ -110,23 +111,20 @@ impl RunningCommand {
         let mut command = command(request)?;
         command.current_dir(folder);
         let stream = |nth: usize| match &pty {
-            Some(pty) if request.terminal[nth] => Ok(Stdio::from(pty.theirs.try_clone()?)),
+            Some(pty) if request.terminal[nth] => Ok(Stdio::from(pty.terminal.try_clone()?)),
             _ => io::Result::Ok(Stdio::piped()),
         };
         command.stdin(stream(0)?).stdout(stream(1)?).stderr(stream(2)?);
         let mut child = command.spawn().map_err(|error| {
-            io::Error::other(format!("cannot run {}: {error}", program_name(&request.words)))
+            io::Error::other(format!("cannot run {}: {error}", program_name(&request.arguments)))
         })?;
-        // With the command goes the last hand on the terminal's other end.
+        // Closes the last copy of the terminal's command side in this process.
         drop(command);
-        let terminal = pty.map(|pty| pty.ours);
+        let terminal = pty.map(|pty| pty.controller);
         let group = Pid::from_raw(child.id().cast_signed());
-        let (activity, said) = mpsc::sync_channel(1);
-        let forwarder = OutputForwarder {
-            sender: Arc::clone(sender),
-            activity,
-            forwarding: Arc::new(AtomicUsize::new(0)),
-        };
+        let (notify, activity) = mpsc::sync_channel(1);
+        let forwarder =
+            OutputForwarder { sender: Arc::clone(sender), notify, forwarding: Arc::new(AtomicUsize::new(0)) };
         let forwarding = Arc::clone(&forwarder.forwarding);
         if let Some(out) = child.stdout.take() {
             forwarder.clone().forward(out, FrameKind::Output);
@@ -145,7 +143,7 @@ impl RunningCommand {
         };
         let input = write_stdin(to, Arc::clone(sender));
         let group = ProcessGroup(Arc::new(Mutex::new(Some(group))));
-        Ok(Self { child, group, terminal, input, said, forwarding })
+        Ok(Self { child, group, terminal, input, activity, forwarding })
     }
 
     fn forward_until_exit(
@@ -154,30 +152,30 @@ impl RunningCommand {
         input_port: File,
         sender: &FrameSender,
     ) -> io::Result<()> {
-        let Self { child, group, terminal, input, said, forwarding } = self;
+        let Self { child, group, terminal, input, activity, forwarding } = self;
         let listener = receive_frames(input_port, group.clone(), terminal, input);
         let status = wait_for_exit(child, &group)?;
-        while !(said.recv_timeout(DRAIN_TIMEOUT).is_err() && forwarding.load(Ordering::SeqCst) == 0) {}
+        while !(activity.recv_timeout(DRAIN_TIMEOUT).is_err() && forwarding.load(Ordering::SeqCst) == 0) {}
         let sent = send_written_files(&request.files, sender)
             .and_then(|()| sender.send(FrameKind::Exit, &[exit_code(status)]));
-        locked(&sender.0).take();
+        lock(&sender.0).take();
         let _ = listener.join();
         sent
     }
 }
 
-/// Waits for its end. Its number may be somebody else's as soon as it was asked how it ended.
+/// Waits for the command to exit. Its PID may be reused once it is reaped, so the process group is cleared before.
 fn wait_for_exit(mut child: Child, group: &ProcessGroup) -> io::Result<ExitStatus> {
     let pid = Pid::from_raw(child.id().cast_signed());
     while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(nix::Error::EINTR) {}
-    locked(&group.0).take();
+    lock(&group.0).take();
     child.wait()
 }
 
-/// What starts the command: in a session of its own where it has a terminal, so that Ctrl-C there is for it.
+/// Builds the command: with a terminal in its own session, so that it receives Ctrl-C.
 fn command(request: &CommandRequest) -> io::Result<Command> {
-    let [program, arguments @ ..] = &request.words[..] else {
-        return Err(io::Error::other("a command without a word"));
+    let [program, arguments @ ..] = &request.arguments[..] else {
+        return Err(io::Error::other("an empty command"));
     };
     let mut command = if request.terminal[0] {
         let mut command = Command::new("setsid");
@@ -193,21 +191,21 @@ fn command(request: &CommandRequest) -> io::Result<Command> {
     Ok(command)
 }
 
-fn program_name(words: &[std::ffi::OsString]) -> String {
-    words.first().map(|word| word.display().to_string()).unwrap_or_default()
+fn program_name(arguments: &[std::ffi::OsString]) -> String {
+    arguments.first().map(|program| program.display().to_string()).unwrap_or_default()
 }
 
-/// As a shell says it.
+/// Exit code as in a shell.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
-/// Tells what a stream says.
+/// Forwards an output stream.
 #[derive(Clone)]
 struct OutputForwarder {
     sender: Arc<FrameSender>,
-    activity: SyncSender<()>,
+    notify: SyncSender<()>,
     forwarding: Arc<AtomicUsize>,
 }
 
@@ -215,12 +213,12 @@ impl OutputForwarder {
     fn forward(self, mut from: impl Read + Send + 'static, kind: FrameKind) {
         thread::spawn(move || {
             let mut buffer = vec![0; CHUNK];
-            // A terminal without anybody at its other end is an error to read.
+            // Reading fails once the command side of the terminal is closed.
             while let Ok(count @ 1..) = from.read(&mut buffer) {
                 self.forwarding.fetch_add(1, Ordering::SeqCst);
                 let sent = self.sender.send(kind, &buffer[..count]);
                 self.forwarding.fetch_sub(1, Ordering::SeqCst);
-                let _ = self.activity.try_send(());
+                let _ = self.notify.try_send(());
                 if sent.is_err() {
                     break;
                 }
@@ -229,7 +227,7 @@ impl OutputForwarder {
     }
 }
 
-/// Gives a command its standard input. What it does not want is taken all the same.
+/// Writes standard input to a command, and discards what the command does not read.
 fn write_stdin(mut to: Box<dyn Write + Send>, sender: Arc<FrameSender>) -> Sender<Vec<u8>> {
     let (input, chunks) = mpsc::channel::<Vec<u8>>();
     thread::spawn(move || {
@@ -247,7 +245,7 @@ fn write_stdin(mut to: Box<dyn Write + Send>, sender: Arc<FrameSender>) -> Sende
     input
 }
 
-/// Hears what comes from outside, until nothing can any more.
+/// Handles frames of the client until it disconnects.
 fn receive_frames(
     input_port: File,
     group: ProcessGroup,
@@ -276,20 +274,20 @@ fn receive_frames(
             }
         }
         group.signal(Signal::SIGHUP);
-        let left = Instant::now();
-        while group.is_alive() && left.elapsed() < END_TIMEOUT {
+        let disconnected = Instant::now();
+        while group.is_alive() && disconnected.elapsed() < END_TIMEOUT {
             thread::sleep(POLL_INTERVAL);
         }
         group.signal(Signal::SIGKILL);
     })
 }
 
-/// Sends the files that were written, and forgets them: what is written outside in their place is seen by nobody here.
+/// Sends the written files to the client and removes them here: otherwise they would hide the host's copies.
 fn send_written_files(files: &[std::ffi::OsString], sender: &FrameSender) -> io::Result<()> {
     for (number, path) in (0_u8..).zip(files) {
         let path = Path::new(path);
-        let written: PathBuf = Path::new(WRITTEN).join(path.strip_prefix("/").unwrap_or(path));
-        // What was removed there is a device that says so.
+        let written: PathBuf = Path::new(WRITTEN_FILES).join(path.strip_prefix("/").unwrap_or(path));
+        // A removed file is a whiteout device in the overlay.
         let Some(meta) = fs::symlink_metadata(&written).ok().filter(|meta| meta.is_file()) else { continue };
         let mut file = File::open(&written)?;
         let mut chunk = vec![0; CHUNK];

@@ -1,4 +1,4 @@
-//! The end inside: every port of the virtual machine runs one command after the other, for whoever connects outside.
+//! The console inside the virtual machine: runs the commands of clients, one at a time per port.
 
 use std::convert::Infallible;
 use std::fs::{self, File};
@@ -12,29 +12,29 @@ use super::frame::{self, FrameKind, MARK};
 use super::request::CommandRequest;
 use ichor_values::format::FormatError;
 
-/// Where the kernel lists ports, with their names.
+/// Folder where the kernel lists ports with their names.
 const PORTS: &str = "/sys/class/virtio-ports";
 
-/// A port that failed is opened again, and not at once.
+/// Delay before a failed port is opened again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What helps where both ends do not understand each other.
-const HINT: &str = "another release of ichor brought this lab up: use that release, or end the lab with `ichor lab down` and bring \
-                      it up again";
+/// Hint for an incompatible client.
+const HINT: &str =
+    "use the ichor release that started this lab, or restart it with `ichor lab down` and `ichor lab up`";
 
-/// Why nothing can be served.
+/// Errors of serving the ports.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConsoleServeError {
     #[error("cannot list the ports in {PORTS}")]
     List(#[from] io::Error),
     #[error(
-        "there is no port in {PORTS} whose name begins with {}; this runs inside the virtual machine of a lab",
+        "no port in {PORTS} has a name that begins with {}; run this inside the virtual machine of a lab",
         super::PORT
     )]
     None,
 }
 
-/// Serves all ports, for ever.
+/// Serves all ports; returns only on errors.
 pub(crate) fn serve() -> Result<Infallible, ConsoleServeError> {
     let ports = ports()?;
     let threads: Vec<_> = ports.into_iter().map(|port| thread::spawn(move || serve_port(&port))).collect();
@@ -64,7 +64,7 @@ fn serve_port(port: &Path) {
     }
 }
 
-/// Why a command is not run.
+/// Errors of a request.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
     #[error(transparent)]
@@ -73,10 +73,10 @@ enum RequestError {
     OtherFrame,
 }
 
-/// Runs one command.
+/// Waits for a command and runs it.
 fn run_next_command(path: &Path) -> io::Result<()> {
     let port = File::options().read(true).write(true).open(path)?;
-    // The kernel keeps who writes waiting until somebody listens outside.
+    // The write blocks until a client connects.
     (&port).write_all(&MARK)?;
     let Some(frame) = frame::receive(&mut &port)? else { return Ok(()) };
     let request = match frame.kind {
@@ -86,8 +86,7 @@ fn run_next_command(path: &Path) -> io::Result<()> {
     match request {
         Ok(request) => command::run(&request, port),
         Err(error) => {
-            let refused =
-                format!("the lab's virtual machine does not understand the request: {error}; {REMEDY}");
+            let refused = format!("the lab's virtual machine cannot parse the request: {error}; {HINT}");
             frame::send(&mut &port, FrameKind::Refused, refused.as_bytes())?;
             io::copy(&mut &port, &mut io::sink()).map(drop)
         }

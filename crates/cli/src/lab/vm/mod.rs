@@ -1,10 +1,11 @@
-//! The virtual machine of a lab, where this kernel has no VRFs or where the user is not root.
+//! The virtual machine of a lab, used if the kernel has no VRFs or the user is not root.
 //!
-//! It is a shell that nobody sees: a command runs inside as it would here, with the same words, streams, terminal, signals and exit code, on
-//! the same files ([`hand_over`]). Whatever it writes is gone with the virtual machine, but for the files it is said to write.
+//! Commands run inside transparently ([`run_in_vm`]), with the same arguments, streams, terminal, signals, exit code and
+//! files. Files that a command writes are lost with the VM, except its declared output files.
 //!
-//! [`kit`] is what it boots, [`qemu`] its process, which holds the lab's lock. Its ports are sockets in the lab's folder; at the other end
-//! of each is [`mod@serve`], which runs one [`command`] at a time. [`talk`] is the end outside. [`frame`] is what both say.
+//! [`boot_files`] are the kernel and the initramfs. [`qemu`] is the process, which holds the lab's lock. The ports of the
+//! VM are sockets in the lab's folder. Inside, a [`console`] per port runs one [`command`] at a time. A [`session`] is the
+//! client, and [`frame`] the protocol.
 
 mod boot;
 mod boot_files;
@@ -38,29 +39,29 @@ use signal_relay::SignalRelay;
 
 pub(crate) use console::serve;
 
-/// How many commands can run at once.
+/// Maximum number of concurrent commands.
 const PORTS: usize = 8;
 
-/// What the names of ports begin with.
+/// Prefix of port names.
 const PORT: &str = "ichor.";
 
-/// The file of a lab's folder that says that the lab is in a virtual machine.
+/// Record of the virtual machine in the lab's folder.
 const RECORD: &str = "vm.json";
 
-/// Set in the virtual machine alone; and where its processor is emulated, so that times say nothing.
+/// Environment variables set inside the virtual machine, and if its processor is emulated.
 const INSIDE: &str = "ICHOR_LAB_VM";
 const EMULATED: &str = "ICHOR_LAB_EMULATED";
 
-/// Why no command runs in the virtual machine of a lab.
+/// Errors of running a command in the virtual machine of a lab.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VmError {
-    #[error("there is no folder {}", folder.display())]
+    #[error("no folder {}", folder.display())]
     NoFolder { folder: PathBuf, source: io::Error },
-    #[error("{} is no name of a file", .0.display())]
+    #[error("{} is not a file path", .0.display())]
     NoName(PathBuf),
-    #[error("cannot tell where this program runs")]
+    #[error("cannot find the working directory")]
     WorkingFolder(#[source] io::Error),
-    #[error("cannot tell where this program is")]
+    #[error("cannot find the path of this program")]
     Program(#[source] io::Error),
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
@@ -70,102 +71,102 @@ pub(crate) enum VmError {
     Port(#[from] PortError),
     #[error(transparent)]
     Talk(#[from] CommandSessionError),
-    /// With the last that was heard of it.
+    /// With the last lines of the console.
     #[error("{error}{last_words}")]
     Ended { error: CommandSessionError, last_words: String },
     #[error(transparent)]
     Lab(#[from] LabError),
 }
 
-/// Whether this is the virtual machine.
+/// Whether this process runs inside the virtual machine.
 pub(crate) fn is_inside() -> bool {
     env::var_os(INSIDE).is_some()
 }
 
-/// Whether this is a machine whose processor is emulated.
+/// Whether the processor of this virtual machine is emulated.
 pub(crate) fn is_emulated() -> bool {
     env::var_os(EMULATED).is_some()
 }
 
-/// Whether a lab is in a virtual machine.
-pub(crate) fn is_in_vm(place: &LabDir) -> bool {
-    place.is_alive() && place.path().join(RECORD).exists()
+/// Whether a lab runs in a virtual machine.
+pub(crate) fn is_in_vm(dir: &LabDir) -> bool {
+    dir.is_alive() && dir.path().join(RECORD).exists()
 }
 
-/// What is known outside of a lab in a virtual machine.
+/// Summary of a lab in a virtual machine, for the host.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct LabSummary {
-    /// The cluster file, as it is named from the root of the file system.
+    /// Absolute path of the cluster file.
     #[serde(rename = "cluster_file")]
     pub file: PathBuf,
-    /// How many nodes the lab has.
+    /// Number of nodes.
     #[serde(rename = "node_count")]
     pub nodes: usize,
-    /// How many routers.
+    /// Number of routers.
     #[serde(rename = "router_count")]
     pub routers: usize,
 }
 
-/// What is in the virtual machine of a lab.
-pub(crate) fn lab_summary(place: &LabDir) -> Option<LabSummary> {
-    boot::lab_summary(place)
+/// Summary of the lab in a virtual machine.
+pub(crate) fn lab_summary(dir: &LabDir) -> Option<LabSummary> {
+    boot::lab_summary(dir)
 }
 
-/// The virtual machine that a lab gets which has none.
+/// Requested virtual machine for a lab without one.
 #[derive(Clone, Debug)]
 pub(crate) struct VmRequest {
-    /// For so many machines.
+    /// Number of machines in the lab.
     pub machines: usize,
-    /// With this in it, if it is for more than one command.
+    /// Summary of the lab, if the VM is for more than one command.
     pub content: Option<LabSummary>,
-    /// Run by this; by the best there is when nothing is said.
+    /// Accelerator; the best available one if none.
     pub accelerator: Option<Accelerator>,
-    /// Whether it stays also when the command fails it is booted for.
+    /// Whether the VM keeps running if its first command fails.
     pub keep: bool,
 }
 
-/// Runs a command in the virtual machine of a lab. The files it is said to write are moved here when it ended.
+/// Runs a command in the virtual machine of a lab, and then copies its output files to the host.
 pub(crate) fn run_in_vm(
-    place: &LabDir,
+    dir: &LabDir,
     wanted: Option<VmRequest>,
-    words: Vec<OsString>,
+    arguments: Vec<OsString>,
     files: &[PathBuf],
 ) -> Result<ExitCode, VmError> {
     let files: Vec<_> = files.iter().map(|path| resolve(path)).collect::<Result<_, VmError>>()?;
-    let request = CommandRequest::new(words, files.iter().map(|path| path.clone().into()).collect())
+    let request = CommandRequest::new(arguments, files.iter().map(|path| path.clone().into()).collect())
         .map_err(VmError::WorkingFolder)?;
     let keep = wanted.as_ref().is_some_and(|wanted| wanted.keep);
-    let boot = wanted.map(|wanted| VmBoot::prepare(place, wanted)).transpose()?.flatten();
+    let boot = wanted.map(|wanted| VmBoot::prepare(dir, wanted)).transpose()?.flatten();
     let relay = SignalRelay::start().map_err(VmError::Signals)?;
     let is_fresh = boot.is_some();
-    // The port is ours as long as it is there.
+    // The port is held for the duration of the command.
     let BootedVm { port: _port, stream } = match boot {
         Some(boot) => boot.run(&relay)?,
         None => {
-            let port = CommandPort::acquire(place.path())?;
+            let port = CommandPort::acquire(dir.path())?;
             BootedVm { stream: port.connect()?, port }
         }
     };
     let result =
-        session::run(stream, &request, &files, &relay).map_err(|error| with_last_words(error, place.path()));
+        session::run(stream, &request, &files, &relay).map_err(|error| with_last_words(error, dir.path()));
     if is_fresh && !matches!(result, Ok(0)) && !keep {
-        place.end()?;
+        dir.end()?;
     }
     Ok(ExitCode::from(result?))
 }
 
-/// Runs a command of this program, as it was called, in the virtual machine of a lab.
+/// Runs this program with its arguments in the virtual machine of a lab.
 pub(crate) fn rerun_in_vm(
-    place: &LabDir,
+    dir: &LabDir,
     wanted: Option<VmRequest>,
     files: &[PathBuf],
 ) -> Result<ExitCode, VmError> {
     let program = env::current_exe().map_err(VmError::Program)?;
-    let words = [program.into()].into_iter().chain(env::args_os().skip(1)).collect();
-    run_in_vm(place, wanted, words, files)
+    let arguments = [program.into()].into_iter().chain(env::args_os().skip(1)).collect();
+    run_in_vm(dir, wanted, arguments, files)
 }
 
-/// Where a file is once no folder above it is a link.
+/// Resolves symlinks in the folder of a path.
 fn resolve(path: &Path) -> Result<PathBuf, VmError> {
     let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     let real =
@@ -174,7 +175,7 @@ fn resolve(path: &Path) -> Result<PathBuf, VmError> {
     Ok(real.join(name))
 }
 
-/// The end of a virtual machine, with the last that was heard of it.
+/// Adds the last lines of the console if the virtual machine has exited.
 fn with_last_words(error: CommandSessionError, folder: &Path) -> VmError {
     match error {
         CommandSessionError::Gone => VmError::Ended { error, last_words: QemuProcess::last_words(folder) },

@@ -1,4 +1,4 @@
-//! A port of the virtual machine, for one command at a time.
+//! Ports of the virtual machine, each for one command at a time.
 
 use std::io::ErrorKind::{self, Interrupted, TimedOut, WouldBlock};
 use std::io::{self, Read as _};
@@ -12,35 +12,36 @@ use ichor_system::lock::LockFile;
 use super::PORTS;
 use super::frame::{CHUNK, MarkScanner};
 
-/// How long the inside may take to say that it listens. It does so at once, unless it is busy, or did not notice that the command before was
-/// given up: then it does when it is left alone for a moment. So it is left alone, and then may take longer.
+/// Time limit of the first attempt to connect, and the pause before the next, which has a longer limit. The console
+/// answers at once unless it is busy or has not noticed yet that the previous client disconnected, which it does during a
+/// pause.
 const FIRST_ATTEMPT: Duration = Duration::from_secs(2);
 const IDLE_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
 
-/// How long that is tried.
+/// Time limit of all attempts.
 const CONNECT_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Why no command can be run.
+/// Errors of connecting to a port.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PortError {
-    #[error("{PORTS} commands run in the lab's virtual machine already; wait until one ends")]
+    #[error("{PORTS} commands are already running in the lab's virtual machine; wait until one ends")]
     Busy,
     #[error("cannot open {}", path.display())]
     Lock { path: PathBuf, source: io::Error },
-    #[error("the lab's virtual machine cannot be reached; `ichor lab down` removes it")]
+    #[error("cannot reach the lab's virtual machine; remove it with `ichor lab down`")]
     Gone(#[source] io::Error),
-    #[error("the lab's virtual machine does not answer; `ichor lab down` removes it")]
+    #[error("the lab's virtual machine does not answer; remove it with `ichor lab down`")]
     Silent,
 }
 
-/// A port that nobody else uses, as long as this is there.
+/// A locked port.
 pub(super) struct CommandPort {
     socket: PathBuf,
     _lock: LockFile,
 }
 
 impl CommandPort {
-    /// The first that is free.
+    /// Locks the first free port.
     pub(super) fn acquire(folder: &Path) -> Result<Self, PortError> {
         for nth in 0..PORTS {
             let path = folder.join(format!("port{nth}.lock"));
@@ -53,7 +54,7 @@ impl CommandPort {
         Err(PortError::Busy)
     }
 
-    /// Connects to the inside when it waits for a command.
+    /// Connects to the console, which then waits for a command.
     pub(super) fn connect(&self) -> Result<UnixStream, PortError> {
         let (start, mut timeout) = (Instant::now(), FIRST_ATTEMPT);
         while start.elapsed() < CONNECT_TIMEOUT {
@@ -66,7 +67,7 @@ impl CommandPort {
         Err(PortError::Silent)
     }
 
-    /// Connects to the inside; none where it does not say in time that it listens.
+    /// Connects to the console; none if it does not answer in time.
     pub(super) fn connect_within(&self, timeout: Duration) -> Result<Option<UnixStream>, PortError> {
         let mut stream = UnixStream::connect(&self.socket).map_err(PortError::Gone)?;
         let (start, mut scanner, mut bytes) = (Instant::now(), MarkScanner::default(), vec![0; CHUNK]);

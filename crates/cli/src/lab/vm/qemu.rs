@@ -1,4 +1,4 @@
-//! qemu: the process that is the virtual machine.
+//! The qemu process of the virtual machine.
 
 use std::fs;
 use std::io;
@@ -18,49 +18,49 @@ use super::boot_files::VmBootFiles;
 use super::{EMULATED, INSIDE, PORT, PORTS};
 use crate::lab::accelerator::{Accelerator, QEMU};
 
-/// No lab needs more processors.
+/// Maximum number of processors; no lab needs more.
 const MAX_CPUS: usize = 4;
 
-/// How much of what the kernel said is told.
+/// Number of console lines in an error.
 const CONSOLE_LINES: usize = 20;
 
-/// How long it may take until it is a process of its own: then its ports are there, and nothing has been booted.
+/// Time limit until qemu has daemonized. Its ports exist then, before the boot.
 const START_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Files of a lab's folder: what the kernel says, and the number of the process.
+/// Files in a lab's folder: the console output, and the PID.
 const CONSOLE: &str = "console";
 const PID: &str = "qemu.pid";
 
-/// Why it does not run.
+/// Errors of starting qemu.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QemuError {
     #[error(
-        "there is no qemu-system-x86_64 here, which a lab needs that is not built in this kernel; install it, with `apt-get install qemu-system-x86`"
+        "qemu-system-x86_64, which runs the lab's virtual machine, is not installed; install it with `apt-get install qemu-system-x86`"
     )]
     NotInstalled,
     #[error("cannot run qemu-system-x86_64")]
     Run(#[source] io::Error),
     #[error("qemu-system-x86_64 does not start: {0}")]
     Failed(String),
-    #[error("the path {} has a character that a kernel's command line cannot have; move ichor elsewhere", .0.display())]
+    #[error("the path {} has a character that a kernel command line cannot contain; move ichor to another path", .0.display())]
     Path(PathBuf),
 }
 
-/// What is started.
+/// Options of the process.
 pub(super) struct QemuOptions<'o> {
-    /// The lab's folder.
+    /// Folder of the lab.
     pub folder: &'o Path,
     pub kit: &'o VmBootFiles,
     pub accelerator: Accelerator,
-    /// MiB.
+    /// Memory in MiB.
     pub memory: usize,
-    /// This program.
+    /// Path of this program.
     pub program: &'o Path,
-    /// The lab's lock, which qemu holds for its life.
+    /// The lab's lock, which qemu inherits and holds.
     pub lock: &'o LockFile,
 }
 
-/// A virtual machine that was started.
+/// A running virtual machine.
 #[derive(Clone, Debug)]
 pub(super) struct QemuProcess {
     pub(super) pid: Pid,
@@ -68,16 +68,16 @@ pub(super) struct QemuProcess {
 }
 
 impl QemuProcess {
-    /// Starts it, and returns as soon as its ports can be connected to.
+    /// Starts qemu, and returns once its ports accept connections.
     pub(super) fn start(options: &QemuOptions<'_>) -> Result<Self, QemuError> {
         let mut command = Command::new(QEMU);
-        // Names without a comma or a length to think of.
+        // Relative paths need no escaping and fit the length limit of sockets.
         command.current_dir(options.folder).args(qemu_args(options)?);
-        // It becomes a process of its own, and says before whether it can.
+        // Errors are reported before it daemonizes.
         command.args(["-daemonize", "-pidfile", PID]);
         let run = || ProgramRun::new(command, START_TIMEOUT).run();
         let ran = with_inheritable(options.lock, run).map_err(QemuError::Run)?;
-        ran.and_then(ProgramOutput::succeeded).map_err(|error| match error {
+        ran.and_then(ProgramOutput::require_success).map_err(|error| match error {
             ProgramError::Missing { .. } => QemuError::NotInstalled,
             ProgramError::Failed(output) => {
                 let message = output.stderr_text().trim().replace('\n', "; ");
@@ -86,40 +86,37 @@ impl QemuProcess {
             error => QemuError::Run(error.into()),
         })?;
         let pid = fs::read_to_string(options.folder.join(PID)).map_err(QemuError::Run)?;
-        let pid = pid
-            .trim()
-            .parse()
-            .map_err(|_| QemuError::Failed("it wrote no number of its process".to_owned()))?;
+        let pid = pid.trim().parse().map_err(|_| QemuError::Failed("invalid PID file".to_owned()))?;
         Ok(Self { pid: Pid::from_raw(pid), folder: options.folder.to_owned() })
     }
 
-    /// Ends it. With it goes everything inside.
+    /// Kills the virtual machine with everything inside.
     pub(super) fn end(&self) {
         let _ = kill(self.pid, Signal::SIGKILL);
     }
 
-    /// Ends it, and removes the folder of its lab.
+    /// Kills the virtual machine and removes the folder of its lab.
     pub(super) fn destroy(&self) {
         self.end();
         let _ = fs::remove_dir_all(&self.folder);
     }
 
-    /// The last that the kernel inside said, to be put behind what is wrong.
+    /// The last lines of the console, to append to an error message.
     pub(super) fn last_words(folder: &Path) -> String {
         let text = fs::read(folder.join(CONSOLE)).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<_> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         if lines.is_empty() {
-            return "; its console says nothing".to_owned();
+            return "; the console is empty".to_owned();
         }
         format!(
-            "; its console says at last:\n{}",
+            "; last lines of the console:\n{}",
             lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("\n")
         )
     }
 }
 
-/// Does something while a file stays open in programs that are started.
+/// Runs `work` while child processes inherit a file.
 fn with_inheritable<T>(file: &impl AsFd, work: impl FnOnce() -> T) -> io::Result<T> {
     fcntl(file.as_fd(), FcntlArg::F_SETFD(FdFlag::empty()))?;
     let done = work();
@@ -144,7 +141,7 @@ fn qemu_args(options: &QemuOptions<'_>) -> Result<Vec<String>, QemuError> {
     add("-serial", format!("file:{CONSOLE}"));
     add("-kernel", options.kit.kernel.display().to_string());
     add("-initrd", options.kit.initramfs.display().to_string());
-    // A machine that is busy gives its timer so late that the kernel would find none.
+    // no_timer_check: on a busy host the timer is too late for the kernel's check.
     add(
         "-append",
         format!(

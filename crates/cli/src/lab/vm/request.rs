@@ -1,4 +1,4 @@
-//! A command for the inside: what it is, and what it finds around it.
+//! A request to run a command in the virtual machine, with its environment.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,26 +9,25 @@ use serde::{Deserialize, Serialize};
 
 use super::terminal;
 
-/// What only means something outside.
+/// Environment variables that are only valid on the host.
 const OUTSIDE: [&str; 2] = ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"];
 
-/// The version of what is said on a port, in requests and in frames. The virtual machine may have been booted by another release.
+/// Protocol version of requests and frames. Another release may have booted the virtual machine.
 const VERSION: Version = Version::new(2, 0);
 
-/// A command.
+/// A command to run.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CommandRequest {
-    /// The program, and its arguments.
-    #[serde(rename = "arguments")]
-    pub words: Vec<OsString>,
+    /// The program and its arguments.
+    pub arguments: Vec<OsString>,
     pub environment: Vec<(OsString, OsString)>,
-    /// The working folder.
+    /// The working directory.
     #[serde(rename = "working_directory")]
     pub folder: OsString,
-    /// Files it may write that are wanted outside.
+    /// Files to copy to the host after the command has exited.
     #[serde(rename = "output_files")]
     pub files: Vec<OsString>,
-    /// Which of the three standard streams are a terminal.
+    /// Which of the three standard streams are terminals.
     pub terminal: [bool; 3],
     /// Lines and columns of the terminal.
     #[serde(rename = "terminal_size")]
@@ -36,26 +35,26 @@ pub(super) struct CommandRequest {
 }
 
 impl CommandRequest {
-    /// The request as it is sent.
+    /// Serializes the request.
     pub(super) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(&Versioned::new(VERSION, self))
     }
 
-    /// Reads what was sent, by this release or another.
+    /// Parses a request of this or another release.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, FormatError> {
         Ok(Document::parse(&String::from_utf8_lossy(bytes), VERSION)?.read()?.0)
     }
 
-    /// With everything around it as it is here.
-    pub(super) fn new(words: Vec<OsString>, files: Vec<OsString>) -> io::Result<Self> {
+    /// Creates a request with the environment of this process.
+    pub(super) fn new(arguments: Vec<OsString>, files: Vec<OsString>) -> io::Result<Self> {
         let (output, error) = (io::stdout().is_terminal(), io::stderr().is_terminal());
         let environment = env::vars_os().filter(|(name, _)| OUTSIDE.iter().all(|other| name != other));
         Ok(Self {
-            words,
+            arguments,
             environment: environment.collect(),
             folder: env::current_dir()?.into(),
             files,
-            // Where nothing that is said is seen, nothing that is typed can be shown by the inside either.
+            // If no output is a terminal, the command cannot echo typed input to one either.
             terminal: [terminal::is_foreground() && (output || error), output, error],
             size: terminal::size(),
         })
@@ -69,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_are_no_text_arrive() {
+    fn arguments_that_are_not_utf8_are_preserved() {
         let odd = OsString::from_vec(b"caf\xe9".to_vec());
         let request = CommandRequest::new(vec!["ip".into(), odd.clone()], vec![odd]).unwrap();
 

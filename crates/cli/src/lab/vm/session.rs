@@ -1,4 +1,4 @@
-//! The end outside: a command that runs inside, with the streams and the terminal of this program.
+//! The client of a command in the virtual machine: connects it to the streams and the terminal of this process.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
@@ -13,30 +13,30 @@ use super::signal_relay::SignalRelay;
 use super::terminal::{self, RawTerminal};
 use crate::disk::{self, WriteError};
 
-/// Why nobody knows how a command ended.
+/// Errors of running a command; its exit code is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandSessionError {
-    /// The other end is gone.
-    #[error("the virtual machine ended before the command did")]
+    /// The console disconnected.
+    #[error("the virtual machine exited before the command finished")]
     Gone,
-    /// The other end says something else.
-    #[error("cannot talk with the virtual machine")]
+    /// The console violated the protocol.
+    #[error("cannot communicate with the virtual machine")]
     Port(#[source] io::Error),
-    /// It was not started.
+    /// The command was not started.
     #[error("{0}")]
     Refused(String),
-    /// What it says cannot be told.
-    #[error("cannot write what the command says")]
+    /// The output cannot be written.
+    #[error("cannot write the output of the command")]
     Output(#[source] io::Error),
-    /// What it wrote cannot be kept.
-    #[error("cannot keep what the command writes")]
+    /// A received file cannot be stored.
+    #[error("cannot store a file of the command")]
     Draft(#[source] io::Error),
-    /// What it wrote cannot be put where it belongs.
+    /// A received file cannot be renamed to its final path.
     #[error(transparent)]
     File(#[from] WriteError),
 }
 
-/// Runs a command at the other end of a port that waits for one, and returns its exit code. The files it wrote appear when it ended.
+/// Runs a command on a connected port, and returns its exit code. Its output files appear once it has exited.
 pub(super) fn run(
     mut port: UnixStream,
     request: &CommandRequest,
@@ -68,7 +68,7 @@ pub(super) fn run(
             Err(error) => break Err(error),
         }
     };
-    // The terminal as it was, before anything else is said.
+    // Restores the terminal before further output.
     relay.release();
     let code = ended?;
     for (path, draft) in files.iter().zip(&mut received) {
@@ -84,7 +84,7 @@ fn is_gone(error: &io::Error) -> bool {
     [BrokenPipe, ConnectionReset, UnexpectedEof].contains(&error.kind())
 }
 
-/// Sends standard input, never more than is taken.
+/// Sends standard input within the flow-control window.
 fn send_stdin(relay: &SignalRelay, window: &Receiver<usize>) {
     let (mut free, mut buffer) = (WINDOW, vec![0; CHUNK]);
     let mut input = io::stdin().lock();
@@ -99,7 +99,7 @@ fn send_stdin(relay: &SignalRelay, window: &Receiver<usize>) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => 0,
         };
-        // An empty frame is the end.
+        // An empty frame marks the end.
         if relay.send(FrameKind::Input, &buffer[..count]).is_err() || count == 0 {
             return;
         }
@@ -107,14 +107,14 @@ fn send_stdin(relay: &SignalRelay, window: &Receiver<usize>) {
     }
 }
 
-/// A file that the command writes.
+/// An output file of the command.
 struct ReceivedFile {
     file: File,
-    /// Its permissions, once it is whole.
+    /// Mode of the file, once it is complete.
     mode: Option<u32>,
 }
 
-/// What a frame means for the conversation.
+/// Effect of a frame on the session.
 enum FrameEffect {
     None,
     Taken(usize),
@@ -149,7 +149,7 @@ fn handle_frame(
         }
         FrameKind::Request | FrameKind::Input | FrameKind::Size | FrameKind::Signal => {
             return Err(CommandSessionError::Port(io::Error::other(
-                "it asks for what only this end asks for",
+                "unexpected frame from the virtual machine",
             )));
         }
     }
@@ -160,18 +160,19 @@ fn write_output(out: &mut impl Write, bytes: &[u8]) -> Result<(), CommandSession
     out.write_all(bytes).and_then(|()| out.flush()).map_err(CommandSessionError::Output)
 }
 
-/// The file that a frame is about, which has no name yet.
+/// The unnamed file that a frame belongs to.
 fn received_file<'d>(
     frame: &Frame,
     received: &'d mut [Option<ReceivedFile>],
 ) -> Result<&'d mut ReceivedFile, CommandSessionError> {
     let [number] = frame.number(0).map_err(CommandSessionError::Port)?;
-    let place = received.get_mut(usize::from(number));
-    let place = place
-        .ok_or_else(|| CommandSessionError::Port(io::Error::other("it sends a file that nobody named")))?;
-    if place.is_none() {
+    let slot = received.get_mut(usize::from(number));
+    let slot = slot.ok_or_else(|| {
+        CommandSessionError::Port(io::Error::other("unexpected file from the virtual machine"))
+    })?;
+    if slot.is_none() {
         let file = tempfile::tempfile().map_err(CommandSessionError::Draft)?;
-        *place = Some(ReceivedFile { file, mode: None });
+        *slot = Some(ReceivedFile { file, mode: None });
     }
-    place.as_mut().ok_or(CommandSessionError::Gone)
+    slot.as_mut().ok_or(CommandSessionError::Gone)
 }

@@ -1,4 +1,4 @@
-//! Signals, while something is done with the virtual machine: they are for what runs in it.
+//! Forwards signals of this process to the command in the virtual machine.
 
 use std::io;
 use std::net::Shutdown;
@@ -13,7 +13,7 @@ use super::frame::{self, FrameKind};
 use super::qemu::QemuProcess;
 use super::terminal::{self, RawTerminal};
 
-/// Signals that are meant for the command. The window's is told as a size.
+/// Forwarded signals. SIGWINCH is sent as the new size.
 const SIGNALS: [Signal; 7] = [
     Signal::SIGINT,
     Signal::SIGTERM,
@@ -24,18 +24,18 @@ const SIGNALS: [Signal; 7] = [
     Signal::SIGWINCH,
 ];
 
-/// Those that end the command, and end this program when they come once more.
+/// Signals that end the command, and this process when repeated.
 const TERMINATING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
-/// So many are told to a command that does not hear; then nobody waits for it any more.
+/// Maximum number of such signals for a command that does not exit; the next one ends this process.
 const MAX_SIGNALS: u32 = 3;
 
-/// What a signal is for.
+/// Target of signals.
 enum RelayState {
     Idle,
-    /// A virtual machine that nobody knows of yet.
+    /// A virtual machine without a record yet.
     Booting(QemuProcess),
-    /// A command, and the virtual machine that was booted for it.
+    /// A command, and the virtual machine if it was booted for it.
     Attached {
         port: UnixStream,
         _raw: RawTerminal,
@@ -44,12 +44,12 @@ enum RelayState {
     },
 }
 
-/// Takes the signals of this program for the rest of its life.
+/// Handles the signals of this process until it exits.
 #[derive(Clone)]
 pub(super) struct SignalRelay(Arc<Mutex<RelayState>>);
 
 impl SignalRelay {
-    /// To be called before there are other threads.
+    /// Starts the relay. Must be called before other threads start.
     pub(super) fn start() -> io::Result<Self> {
         let relay = Self(Arc::new(Mutex::new(RelayState::Idle)));
         let mut signals = SigSet::empty();
@@ -64,48 +64,48 @@ impl SignalRelay {
         Ok(relay)
     }
 
-    fn stage(&self) -> MutexGuard<'_, RelayState> {
+    fn state(&self) -> MutexGuard<'_, RelayState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a virtual machine. From now on a signal ends it.
+    /// Starts a virtual machine, which signals end from now on.
     pub(super) fn start_qemu<E>(
         &self,
         start: impl FnOnce() -> Result<QemuProcess, E>,
     ) -> Result<QemuProcess, E> {
-        let mut stage = self.stage();
+        let mut state = self.state();
         let qemu = start()?;
-        *stage = RelayState::Booting(qemu.clone());
+        *state = RelayState::Booting(qemu.clone());
         Ok(qemu)
     }
 
-    /// From now on signals are for nothing but this program.
+    /// Stops forwarding: signals only end this process from now on.
     pub(super) fn release(&self) {
-        *self.stage() = RelayState::Idle;
+        *self.state() = RelayState::Idle;
     }
 
-    /// From now on signals and the terminal are for a command.
+    /// Forwards signals and the terminal to a command from now on.
     pub(super) fn attach(&self, port: UnixStream, raw: RawTerminal) {
-        let mut stage = self.stage();
-        let fresh = if let RelayState::Booting(qemu) = &*stage { Some(qemu.clone()) } else { None };
-        *stage = RelayState::Attached { port, _raw: raw, sent: 0, fresh };
+        let mut state = self.state();
+        let fresh = if let RelayState::Booting(qemu) = &*state { Some(qemu.clone()) } else { None };
+        *state = RelayState::Attached { port, _raw: raw, sent: 0, fresh };
     }
 
     /// Sends a frame to the command.
     pub(super) fn send(&self, kind: FrameKind, bytes: &[u8]) -> io::Result<()> {
-        match &mut *self.stage() {
+        match &mut *self.state() {
             RelayState::Attached { port, .. } => frame::send(port, kind, bytes),
             _ => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
     fn forward_signal(&self, signal: Signal) {
-        let mut stage = self.stage();
+        let mut state = self.state();
         let ends_command = TERMINATING.contains(&signal);
-        match &mut *stage {
+        match &mut *state {
             RelayState::Attached { port, sent, .. } if !ends_command || *sent < MAX_SIGNALS => {
                 *sent += u32::from(ends_command);
-                // A port that is gone is noticed by whoever listens to it.
+                // The reader of the port detects a broken connection.
                 let _ = match (signal, terminal::size()) {
                     (Signal::SIGWINCH, Some((lines, columns))) => frame::send(
                         port,
@@ -127,8 +127,8 @@ impl SignalRelay {
             _ if !ends_command => return,
             _ => {}
         }
-        // The terminal as it was.
-        *stage = RelayState::Idle;
+        // Dropping the state restores the terminal.
+        *state = RelayState::Idle;
         process::exit(128 + signal as i32);
     }
 }

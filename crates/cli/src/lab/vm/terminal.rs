@@ -1,4 +1,4 @@
-//! The terminal that somebody sits in front of, and the one that a command inside has in its place.
+//! The user's terminal, and the pseudo-terminal of a command in the virtual machine.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _};
@@ -11,35 +11,35 @@ use rustix::termios::{
     tcsetwinsize,
 };
 
-/// Whether standard input is a terminal that this program may read from. In the background it may not: it would be stopped.
+/// Whether standard input is a terminal and this process is in the foreground. Reading in the background would stop it.
 pub(super) fn is_foreground() -> bool {
     let input = io::stdin();
     input.is_terminal() && tcgetpgrp(&input).is_ok_and(|front| front == getpgrp())
 }
 
-/// Whether standard input can be read: it is no terminal of others.
+/// Whether standard input can be read: not a terminal, or in the foreground.
 pub(super) fn is_readable() -> bool {
     !io::stdin().is_terminal() || is_foreground()
 }
 
-/// Lines and columns.
+/// Lines and columns of the terminal.
 pub(super) fn size() -> Option<(u16, u16)> {
     let sizes = [tcgetwinsize(io::stdout()), tcgetwinsize(io::stdin()), tcgetwinsize(io::stderr())];
     sizes.into_iter().find_map(Result::ok).map(|size| (size.ws_row, size.ws_col))
 }
 
-/// A terminal that gives every key as it is, until this is dropped.
+/// A terminal in raw mode, restored on drop.
 pub(super) struct RawTerminal(Option<Termios>);
 
 impl RawTerminal {
-    /// Takes over standard input, where it is a terminal.
-    pub(super) fn enter_netns(terminal: [bool; 3]) -> Self {
+    /// Switches standard input to raw mode, if it is a terminal.
+    pub(super) fn enter(terminal: [bool; 3]) -> Self {
         let old = terminal[0].then(|| tcgetattr(io::stdin()).ok()).flatten();
         if let Some(old) = &old {
             let mut raw = old.clone();
             raw.make_raw();
             if !terminal[1] {
-                // Whoever reads our output writes lines to the same terminal.
+                // Our output goes to a pipe, whose reader writes lines to the same terminal.
                 raw.output_modes |= old.output_modes & OutputModes::all();
             }
             let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &raw);
@@ -56,29 +56,29 @@ impl Drop for RawTerminal {
     }
 }
 
-/// A terminal for a command.
+/// A pseudo-terminal for a command.
 pub(super) struct PtyPair {
-    /// The end that stands for whoever sits in front of it.
-    pub ours: File,
-    /// The end that the command has.
-    pub theirs: File,
+    /// The controlling side.
+    pub controller: File,
+    /// The side of the command.
+    pub terminal: File,
 }
 
 impl PtyPair {
     pub(super) fn open(size: Option<(u16, u16)>) -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let ours = openpt(flags)?;
-        unlockpt(&ours)?;
-        let theirs = ioctl_tiocgptpeer(&ours, flags)?;
-        let pair = Self { ours: ours.into(), theirs: theirs.into() };
+        let controller = openpt(flags)?;
+        unlockpt(&controller)?;
+        let terminal = ioctl_tiocgptpeer(&controller, flags)?;
+        let pair = Self { controller: controller.into(), terminal: terminal.into() };
         if let Some(size) = size {
-            resize(&pair.ours, size)?;
+            resize(&pair.controller, size)?;
         }
         Ok(pair)
     }
 }
 
-/// Gives a terminal another size; whoever runs in it is told by the kernel.
+/// Resizes a terminal; the kernel notifies the processes in it.
 pub(super) fn resize(terminal: &File, (ws_row, ws_col): (u16, u16)) -> io::Result<()> {
     Ok(tcsetwinsize(terminal.as_fd(), Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 })?)
 }

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ichor_core::machines::Drives;
-use ichor_core::machines::libvirt::answer::{self, full_drives, is_on};
-use ichor_core::machines::libvirt::obstacles::{LibvirtInventory, obstacles};
+use ichor_core::machines::libvirt::blockers::{LibvirtInventory, find_blockers};
+use ichor_core::machines::libvirt::virsh_output::{self, is_on, parse_occupied_drives};
 use ichor_core::machines::libvirt::{DesiredDomain, drives};
 use ichor_core::render::hypervisor::medium::Medium;
 use ichor_values::Issue;
@@ -98,13 +98,13 @@ impl Libvirt {
 
     fn domains(&self) -> Result<LibvirtInventory, ToolError> {
         let output = self.virsh.run(&["list", "--all", "--uuid", "--name"])?;
-        Ok(LibvirtInventory { domains: answer::domains(&output), ..LibvirtInventory::default() })
+        Ok(LibvirtInventory { domains: virsh_output::parse_domains(&output), ..LibvirtInventory::default() })
     }
 
     /// UUID of the node's VM, which must exist.
     fn own_domain(&self, wanted: &DesiredDomain) -> Result<String, LibvirtError> {
-        let there = self.domains()?;
-        match (there.own(wanted), there.foreign(wanted)) {
+        let inventory = self.domains()?;
+        match (inventory.find_own(wanted), inventory.find_foreign(wanted)) {
             (Some(own_domain), _) => Ok(own_domain.uuid.clone()),
             (None, Some(other)) => Err(LibvirtError::Foreign(other.uuid.clone())),
             (None, None) => Err(LibvirtError::Absent),
@@ -116,28 +116,28 @@ impl Libvirt {
     }
 
     fn read_inventory(&self, wanted: &[&DesiredDomain]) -> Result<LibvirtInventory, ToolError> {
-        let mut there = self.domains()?;
-        there.release = answer::release(&self.virsh.run(&["version", "--daemon"])?);
-        there.pools = answer::names(&self.virsh.run(&["pool-list", "--name"])?);
-        there.networks = answer::names(&self.virsh.run(&["net-list", "--all", "--name"])?);
-        let absent = wanted.iter().filter(|vm| there.own(vm).is_none());
+        let mut inventory = self.domains()?;
+        inventory.release = virsh_output::parse_release(&self.virsh.run(&["version", "--daemon"])?);
+        inventory.pools = virsh_output::parse_names(&self.virsh.run(&["pool-list", "--name"])?);
+        inventory.networks = virsh_output::parse_names(&self.virsh.run(&["net-list", "--all", "--name"])?);
+        let absent = wanted.iter().filter(|vm| inventory.find_own(vm).is_none());
         for store in absent.map(|vm| &vm.store).collect::<BTreeSet<_>>() {
             volumes::refresh_if_running(&self.virsh, store)?;
         }
         for vm in wanted {
-            if !there.abilities.contains_key(vm.architecture) {
-                let abilities = match self.virsh.run(&["domcapabilities", "--arch", vm.architecture]) {
-                    Ok(output) => Some(answer::abilities(&output)),
+            if !inventory.capabilities.contains_key(vm.architecture) {
+                let capabilities = match self.virsh.run(&["domcapabilities", "--arch", vm.architecture]) {
+                    Ok(output) => Some(virsh_output::parse_capabilities(&output)),
                     Err(error) if error.kind() == FailureKind::Rejected => None,
                     Err(error) => return Err(error),
                 };
-                there.abilities.insert(vm.architecture, abilities);
+                inventory.capabilities.insert(vm.architecture, capabilities);
             }
-            if there.own(vm).is_none() && volumes::disk_visible(&self.virsh, vm)? {
-                there.disks.push(vm.disk.clone());
+            if inventory.find_own(vm).is_none() && volumes::disk_visible(&self.virsh, vm)? {
+                inventory.disks.push(vm.disk.clone());
             }
         }
-        Ok(there)
+        Ok(inventory)
     }
 
     fn create_domain(
@@ -179,19 +179,19 @@ impl Libvirt {
         let document = if has_kvm { &wanted.document } else { &wanted.emulated };
         self.virsh.run_with_input(&["define", "/dev/stdin"], document)?;
         let uuid = wanted.uuid.to_string();
-        let mut words = vec!["autostart", &uuid];
-        words.extend((!wanted.on_boot).then_some("--disable"));
-        self.virsh.run(&words).map(drop)
+        let mut arguments = vec!["autostart", &uuid];
+        arguments.extend((!wanted.on_boot).then_some("--disable"));
+        self.virsh.run(&arguments).map(drop)
     }
 
     /// Defines and starts the network of a VM.
     fn start_network(&self, wanted: &DesiredDomain) -> Result<(), ToolError> {
         let (name, virsh) = (wanted.network.as_str(), &self.virsh);
-        let running = answer::names(&virsh.run(&["net-list", "--name"])?);
+        let running = virsh_output::parse_names(&virsh.run(&["net-list", "--name"])?);
         if running.iter().any(|known| known == name) {
             return Ok(());
         }
-        let known = answer::names(&virsh.run(&["net-list", "--all", "--name"])?);
+        let known = virsh_output::parse_names(&virsh.run(&["net-list", "--all", "--name"])?);
         if let Some(document) =
             wanted.network_document.as_ref().filter(|_| !known.iter().any(|it| it == name))
         {
@@ -212,25 +212,26 @@ impl Libvirt {
             let _turn = self.shared_objects.lock().unwrap_or_else(PoisonError::into_inner);
             volumes::upload_medium(&self.virsh, drive, source, progress)?;
         }
-        let full = full_drives(&self.virsh.run(&["domblklist", &uuid, "--details"])?);
+        let full = parse_occupied_drives(&self.virsh.run(&["domblklist", &uuid, "--details"])?);
         let is_on = self.is_on(&uuid)?;
         for drive in wanted.drives.iter().filter(|drive| !full.contains(&drive.device)) {
-            let mut words = vec!["update-device", uuid.as_str(), "/dev/stdin", "--config"];
-            words.extend(is_on.then_some("--live"));
-            self.virsh.run_with_input(&words, &drive.element)?;
+            let mut arguments = vec!["update-device", uuid.as_str(), "/dev/stdin", "--config"];
+            arguments.extend(is_on.then_some("--live"));
+            self.virsh.run_with_input(&arguments, &drive.element)?;
         }
         Ok(())
     }
 
     fn eject_media(&self, wanted: &DesiredDomain) -> Result<(), LibvirtError> {
         let uuid = self.own_domain(wanted)?;
-        let full = full_drives(&self.virsh.run(&["domblklist", &uuid, "--details"])?);
+        let full = parse_occupied_drives(&self.virsh.run(&["domblklist", &uuid, "--details"])?);
         let is_on = self.is_on(&uuid)?;
         for drive in wanted.drives.iter().filter(|drive| full.contains(&drive.device)) {
-            let mut words = vec!["change-media", uuid.as_str(), drive.device.as_str(), "--eject", "--config"];
+            let mut arguments =
+                vec!["change-media", uuid.as_str(), drive.device.as_str(), "--eject", "--config"];
             // Without --force a guest that has locked its drive keeps the CD.
-            words.extend(if is_on { ["--live", "--force"].as_slice() } else { &[] });
-            self.virsh.run(&words)?;
+            arguments.extend(if is_on { ["--live", "--force"].as_slice() } else { &[] });
+            self.virsh.run(&arguments)?;
         }
         Ok(volumes::delete_own_media(&self.virsh, wanted)?)
     }
@@ -278,7 +279,7 @@ impl Libvirt {
                 Err(error) if error.kind() == FailureKind::Rejected => continue,
                 Err(error) => return Err(error.into()),
             };
-            let found = answer::addresses(&output, &wanted.macs);
+            let found = virsh_output::parse_addresses(&output, &wanted.macs);
             if !found.is_empty() {
                 return Ok(found);
             }
@@ -299,7 +300,7 @@ impl MachineProvider for Libvirt {
     fn check(&self, nodes: &[&str]) -> Vec<Issue> {
         let wanted: Vec<_> = nodes.iter().map(|node| self.wanted(node)).collect();
         match self.read_inventory(&wanted) {
-            Ok(there) => obstacles(&self.virsh.location(), &wanted, &there),
+            Ok(inventory) => find_blockers(&self.virsh.location(), &wanted, &inventory),
             Err(error) => vec![super::unreachable_issue(&self.virsh.location(), error.kind(), &error)],
         }
     }
@@ -340,7 +341,7 @@ impl MachineProvider for Libvirt {
     fn drives(&self, node: &str) -> Result<Option<Drives>, MachineError> {
         self.step(node, "query the drives of its machine", |wanted| {
             let uuid = self.own_domain(wanted)?;
-            Ok(Some(drives::drives(wanted, &self.virsh.run(&["dumpxml", &uuid])?)))
+            Ok(Some(drives::compare_drives(wanted, &self.virsh.run(&["dumpxml", &uuid])?)))
         })
     }
 

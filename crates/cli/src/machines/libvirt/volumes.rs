@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use ichor_core::machines::libvirt::answer::names;
-use ichor_core::machines::libvirt::wanted::CdromDrive;
+use ichor_core::machines::libvirt::desired_domain::CdromDrive;
+use ichor_core::machines::libvirt::virsh_output::parse_names;
 use ichor_core::machines::libvirt::{DesiredDomain, VolumeStore};
 use ichor_talos::asset::Asset;
 
@@ -17,8 +17,10 @@ use crate::machines::{MediaSource, MediumContent, ProgressSink};
 
 /// The running pool of a store; any pool with the same path counts.
 fn find_pool(virsh: &Virsh, store: &VolumeStore) -> Result<Option<String>, ToolError> {
-    let pools = names(&virsh.run(&["pool-list", "--name"])?);
-    let Some(path) = store.path() else { return Ok(pools.into_iter().find(|name| *name == store.pool())) };
+    let pools = parse_names(&virsh.run(&["pool-list", "--name"])?);
+    let Some(path) = store.path() else {
+        return Ok(pools.into_iter().find(|name| *name == store.pool_name()));
+    };
     let target = format!("<path>{path}</path>");
     for name in pools {
         if virsh.run(&["pool-dumpxml", &name])?.contains(&target) {
@@ -33,9 +35,9 @@ fn ensure_pool(virsh: &Virsh, store: &VolumeStore) -> Result<String, ToolError> 
     match (find_pool(virsh, store)?, store.document()) {
         (Some(pool), _) => return Ok(pool),
         (None, Some(document)) => virsh.run_with_input(&["pool-create", "/dev/stdin"], &document)?,
-        (None, None) => virsh.run(&["pool-start", &store.pool()])?,
+        (None, None) => virsh.run(&["pool-start", &store.pool_name()])?,
     };
-    Ok(store.pool())
+    Ok(store.pool_name())
 }
 
 /// The pool of a store, created if missing, with a refreshed volume list.
@@ -90,18 +92,18 @@ pub(super) fn upload_medium(
     progress: &dyn ProgressSink,
 ) -> Result<(), LibvirtError> {
     let (pool, name) = (refresh_pool(virsh, &drive.store)?, drive.medium.name.as_str());
-    let is_there = volume_exists(virsh, &pool, name)?;
-    if is_there && !drive.medium.own {
+    let exists = volume_exists(virsh, &pool, name)?;
+    if exists && !drive.medium.own {
         return Ok(());
     }
-    let local = LocalFile::of(source.content(&drive.medium)?, name)?;
+    let local = LocalFile::from_content(source.content(&drive.medium)?, name)?;
     let (path, length) = (local.path.display().to_string(), local.length.to_string());
     let part = format!("{name}.part");
     delete_volume(virsh, &pool, &part)?;
     progress.transferred(name, 0, local.length);
     virsh.run(&["vol-create-as", &pool, &part, &length, "--format", "raw"])?;
     virsh.run_long(&["vol-upload", "--pool", &pool, &part, &path])?;
-    if is_there {
+    if exists {
         delete_volume(virsh, &pool, name)?;
     }
     virsh.run_long(&["vol-clone", "--pool", &pool, &part, name])?;
@@ -119,7 +121,7 @@ struct LocalFile {
 }
 
 impl LocalFile {
-    fn of(content: MediumContent, name: &str) -> Result<Self, LibvirtError> {
+    fn from_content(content: MediumContent, name: &str) -> Result<Self, LibvirtError> {
         let local = |source| LibvirtError::Local { what: name.to_owned(), source };
         let (path, written) = match content {
             MediumContent::File(path) => (path, None),

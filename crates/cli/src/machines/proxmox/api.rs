@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use ichor_core::machines::proxmox::answer::{number, text};
+use ichor_core::machines::proxmox::reply::{number, text};
 use ichor_core::machines::proxmox::request::{self, HttpMethod, ProxmoxRequest};
 use ichor_talos::secrets::Hidden;
 use serde_json::Value;
@@ -30,12 +30,12 @@ pub(in crate::machines) enum ProxmoxLogin {
 pub(super) enum ProxmoxError {
     #[error(transparent)]
     Http(#[from] HttpError),
-    #[error("{request}: {said}")]
-    Refused { request: String, status: u64, said: String },
+    #[error("{request}: {message}")]
+    Refused { request: String, status: u64, message: String },
     #[error("{request}: unexpected response; is {root} the address of a Proxmox API, with its port?")]
     Odd { request: String, root: String },
-    #[error("{request}: {said}; last lines of the task log:\n{log}")]
-    Failed { request: String, said: String, log: String },
+    #[error("{request}: {message}; last lines of the task log:\n{log}")]
+    Failed { request: String, message: String, log: String },
     #[error("{request}: timed out after {minutes} min; task {upid} is still running")]
     Slow { request: String, upid: String, minutes: u64 },
     #[error("cannot read {what}")]
@@ -162,7 +162,7 @@ impl ProxmoxApi {
     }
 
     fn send(&self, request: &ProxmoxRequest, headers: &[(&str, &str)]) -> Result<Value, ProxmoxError> {
-        let (form, path) = (request.form(), format!("{}/api2/extjs{}", self.root, request.path));
+        let (form, path) = (request.encode_parameters(), format!("{}/api2/extjs{}", self.root, request.path));
         let url = match request.method {
             HttpMethod::Get | HttpMethod::Delete if !form.is_empty() => format!("{path}?{form}"),
             _ => path,
@@ -188,7 +188,7 @@ impl ProxmoxApi {
         let status = u64::from(line.as_u16());
         let text = response.text()?;
         let refused =
-            |status, said: String| ProxmoxError::Refused { request: request.to_string(), status, said };
+            |status, message: String| ProxmoxError::Refused { request: request.to_string(), status, message };
         if status == 401 {
             return Err(refused(status, self.unknown_login().to_owned()));
         }
@@ -221,12 +221,12 @@ impl ProxmoxApi {
 
 /// The reason of a rejected call, including invalid parameters.
 fn reason(answer: &Value, status: StatusCode) -> String {
-    let said = text(answer, "message").map(str::trim).filter(|said| !said.is_empty());
-    let said = said.map_or_else(|| status.to_string(), ToOwned::to_owned);
+    let message = text(answer, "message").map(str::trim).filter(|message| !message.is_empty());
+    let message = message.map_or_else(|| status.to_string(), ToOwned::to_owned);
     let errors = answer.get("errors").and_then(Value::as_object);
     let parts = errors.into_iter().flatten().map(|(key, why)| {
         format!("{key}: {}", why.as_str().map_or_else(|| why.to_string(), |why| why.trim().to_owned()))
     });
-    let line = std::iter::once(said).chain(parts).collect::<Vec<_>>().join("; ");
+    let line = std::iter::once(message).chain(parts).collect::<Vec<_>>().join("; ");
     line.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(1000).collect()
 }

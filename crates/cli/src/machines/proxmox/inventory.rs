@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ichor_core::machines::proxmox::answer::{settings, text};
-use ichor_core::machines::proxmox::place::place;
-use ichor_core::machines::proxmox::there::{self, ProxmoxMachine};
+use ichor_core::machines::proxmox::inventory::{self, ProxmoxMachine};
+use ichor_core::machines::proxmox::placement::place_vms;
+use ichor_core::machines::proxmox::reply::{parse_settings, text};
 use ichor_core::machines::proxmox::{DesiredVm, ProxmoxInventory, request};
 use serde_json::Value;
 
@@ -31,12 +31,12 @@ pub(super) enum NodeVm {
 
 /// Finds the VM of a node.
 pub(super) fn find_vm(api: &ProxmoxApi, wanted: &DesiredVm) -> Result<NodeVm, ProxmoxError> {
-    let mut there = ProxmoxInventory {
-        machines: there::machines(&api.call(&request::machines())?),
+    let mut inventory = ProxmoxInventory {
+        machines: inventory::parse_machines(&api.call(&request::machines())?),
         ..ProxmoxInventory::default()
     };
-    read_uuids(api, &mut there, &[wanted])?;
-    Ok(match (there.own(wanted), there.foreign(wanted)) {
+    read_uuids(api, &mut inventory, &[wanted])?;
+    Ok(match (inventory.find_own(wanted), inventory.find_foreign(wanted)) {
         (Some(own), _) => NodeVm::Own(own.clone()),
         (None, Some(other)) => {
             NodeVm::Foreign(format!("VM {} (`{}` on {})", other.id, other.name, other.host))
@@ -51,7 +51,7 @@ pub(super) fn placements(
     wanted: &[DesiredVm],
 ) -> Result<BTreeMap<String, String>, ProxmoxError> {
     let all: Vec<_> = wanted.iter().collect();
-    Ok(place(&all, &list_hosts_and_vms(api, &all)?))
+    Ok(place_vms(&all, &list_hosts_and_vms(api, &all)?))
 }
 
 /// Reads the inventory needed to create the VMs in `some`, out of all `wanted`.
@@ -61,43 +61,43 @@ pub(super) fn read_inventory(
     some: &[&DesiredVm],
 ) -> Result<(ProxmoxInventory, BTreeMap<String, String>), ProxmoxError> {
     let all: Vec<_> = wanted.iter().collect();
-    let mut there = list_hosts_and_vms(api, &all)?;
+    let mut inventory = list_hosts_and_vms(api, &all)?;
     let version = api.call(&request::version())?;
-    text(&version, "version").unwrap_or_default().clone_into(&mut there.version);
-    there.pools = there::names(&api.call(&request::pools())?, "poolid");
-    let placed = place(&all, &there);
-    let missing: Vec<_> = some.iter().copied().filter(|one| there.own(one).is_none()).collect();
+    text(&version, "version").unwrap_or_default().clone_into(&mut inventory.version);
+    inventory.pools = inventory::parse_names(&api.call(&request::pools())?, "poolid");
+    let placed = place_vms(&all, &inventory);
+    let missing: Vec<_> = some.iter().copied().filter(|one| inventory.find_own(one).is_none()).collect();
     let hosts: BTreeSet<&String> = missing.iter().filter_map(|one| placed.get(&one.node)).collect();
-    for host in there.hosts.iter_mut().filter(|host| host.is_online && hosts.contains(&host.name)) {
-        host.storages = Some(there::storages(&api.call(&request::storages(&host.name))?));
-        host.bridges = Some(there::names(&api.call(&request::bridges(&host.name))?, "iface"));
+    for host in inventory.hosts.iter_mut().filter(|host| host.is_online && hosts.contains(&host.name)) {
+        host.storages = Some(inventory::parse_storages(&api.call(&request::storages(&host.name))?));
+        host.bridges = Some(inventory::parse_names(&api.call(&request::bridges(&host.name))?, "iface"));
     }
-    there.hidden = hidden_ids(api, &there, &missing)?;
-    there.volumes = existing_volumes(api, &there, &missing, &placed)?;
-    Ok((there, placed))
+    inventory.hidden = hidden_ids(api, &inventory, &missing)?;
+    inventory.volumes = existing_volumes(api, &inventory, &missing, &placed)?;
+    Ok((inventory, placed))
 }
 
 /// Hosts and VMs of the cluster.
 fn list_hosts_and_vms(api: &ProxmoxApi, wanted: &[&DesiredVm]) -> Result<ProxmoxInventory, ProxmoxError> {
-    let mut there = ProxmoxInventory {
-        hosts: there::hosts(&api.call(&request::hosts())?),
-        machines: there::machines(&api.call(&request::machines())?),
+    let mut inventory = ProxmoxInventory {
+        hosts: inventory::parse_hosts(&api.call(&request::hosts())?),
+        machines: inventory::parse_machines(&api.call(&request::machines())?),
         ..ProxmoxInventory::default()
     };
-    read_uuids(api, &mut there, wanted)?;
-    Ok(there)
+    read_uuids(api, &mut inventory, wanted)?;
+    Ok(inventory)
 }
 
 /// Reads the UUIDs of the VMs that may be ours.
 fn read_uuids(
     api: &ProxmoxApi,
-    there: &mut ProxmoxInventory,
+    inventory: &mut ProxmoxInventory,
     wanted: &[&DesiredVm],
 ) -> Result<(), ProxmoxError> {
     let ids: BTreeSet<u32> =
-        wanted.iter().flat_map(|one| there.candidates(one)).map(|machine| machine.id).collect();
+        wanted.iter().flat_map(|one| inventory.candidates(one)).map(|machine| machine.id).collect();
     for machine in
-        there.machines.iter_mut().filter(|machine| !machine.is_container && ids.contains(&machine.id))
+        inventory.machines.iter_mut().filter(|machine| !machine.is_container && ids.contains(&machine.id))
     {
         machine.uuid = uuid(api, machine)?;
     }
@@ -109,12 +109,12 @@ fn uuid(api: &ProxmoxApi, machine: &ProxmoxMachine) -> Result<Option<String>, Pr
     let start = Instant::now();
     loop {
         let now = match api.call(&request::settings(&machine.host, machine.id)) {
-            Ok(answer) => settings(&answer),
+            Ok(answer) => parse_settings(&answer),
             // Deleted or migrated since the list was read.
             Err(error) if error.kind() == FailureKind::Rejected => return Ok(None),
             Err(error) => return Err(error),
         };
-        let uuid = there::uuid(&now);
+        let uuid = inventory::smbios_uuid(&now);
         let is_made = uuid.is_some() || now.get("lock").map(String::as_str) != Some("create");
         if is_made || start.elapsed() > CREATION_TIMEOUT {
             return Ok(uuid);
@@ -125,7 +125,7 @@ fn uuid(api: &ProxmoxApi, machine: &ProxmoxMachine) -> Result<Option<String>, Pr
 
 /// Waits until all VMs that are being created are complete, or until a timeout.
 pub(super) fn wait_for_creations(api: &ProxmoxApi, progress: &dyn ProgressSink) -> Result<(), ProxmoxError> {
-    let machines = there::machines(&api.call(&request::machines())?);
+    let machines = inventory::parse_machines(&api.call(&request::machines())?);
     for machine in machines.iter().filter(|machine| machine.is_begun) {
         progress.message(&format!(
             "VM {} is being created on {}; waiting to see whether it is ours",
@@ -139,12 +139,12 @@ pub(super) fn wait_for_creations(api: &ProxmoxApi, progress: &dyn ProgressSink) 
 /// Numbers of missing VMs that are taken by objects these credentials cannot see.
 fn hidden_ids(
     api: &ProxmoxApi,
-    there: &ProxmoxInventory,
+    inventory: &ProxmoxInventory,
     missing: &[&DesiredVm],
 ) -> Result<Vec<u32>, ProxmoxError> {
     let mut hidden = Vec::new();
     for id in missing.iter().filter_map(|one| one.id) {
-        if there.machines.iter().any(|machine| machine.id == id) {
+        if inventory.machines.iter().any(|machine| machine.id == id) {
             continue;
         }
         match api.call(&request::free_id(Some(id))) {
@@ -159,20 +159,21 @@ fn hidden_ids(
 /// Existing volumes that the cluster file names.
 fn existing_volumes(
     api: &ProxmoxApi,
-    there: &ProxmoxInventory,
+    inventory: &ProxmoxInventory,
     missing: &[&DesiredVm],
     placed: &BTreeMap<String, String>,
 ) -> Result<Vec<String>, ProxmoxError> {
     let mut places = BTreeSet::new();
     for one in missing {
-        let Some(host) = placed.get(&one.node).and_then(|name| there.host(name)) else { continue };
+        let Some(host) = placed.get(&one.node).and_then(|name| inventory.host(name)) else { continue };
         let has = |name: &str| host.storages.iter().flatten().any(|it| it.name == name && it.is_active);
         let given = one.files().filter(|file| file.is_given() && has(file.storage()));
         places.extend(given.map(|file| (host.name.as_str(), file.storage(), file.content())));
     }
     let mut volumes = Vec::new();
     for (host, storage, content) in places {
-        volumes.extend(there::names(&api.call(&request::contents(host, storage, content))?, "volid"));
+        volumes
+            .extend(inventory::parse_names(&api.call(&request::contents(host, storage, content))?, "volid"));
     }
     Ok(volumes)
 }

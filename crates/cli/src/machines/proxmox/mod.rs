@@ -11,10 +11,10 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use ichor_core::machines::Drives;
-use ichor_core::machines::proxmox::answer::{addresses, settings, size};
-use ichor_core::machines::proxmox::obstacles::obstacles;
-use ichor_core::machines::proxmox::there::ProxmoxMachine;
-use ichor_core::machines::proxmox::wanted::{DISK, EMPTY};
+use ichor_core::machines::proxmox::blockers::find_blockers;
+use ichor_core::machines::proxmox::desired_vm::{DISK, EMPTY};
+use ichor_core::machines::proxmox::inventory::ProxmoxMachine;
+use ichor_core::machines::proxmox::reply::{agent_addresses, disk_size, parse_settings};
 use ichor_core::machines::proxmox::{DesiredVm, drives, request};
 use ichor_core::render::hypervisor::medium::Medium;
 use ichor_values::Issue;
@@ -128,7 +128,7 @@ impl Proxmox {
         let host = self.choose_host(wanted)?.ok_or_else(|| ProxmoxError::Refused {
             request: request::hosts().to_string(),
             status: 595,
-            said: "no host of the cluster is online".to_owned(),
+            message: "no host of the cluster is online".to_owned(),
         })?;
         if let Some(image) = &wanted.image {
             let _turn = self.id_allocation.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,8 +159,8 @@ impl Proxmox {
         if wanted.image.is_none() {
             return Ok(());
         }
-        let now = settings(&self.api.call(&request::settings(host, id))?);
-        let has = now.get(DISK).and_then(|disk| size(disk));
+        let now = parse_settings(&self.api.call(&request::settings(host, id))?);
+        let has = now.get(DISK).and_then(|disk| disk_size(disk));
         if has.is_some_and(|has| has >= wanted.disk << 30) {
             return Ok(());
         }
@@ -172,7 +172,7 @@ impl Proxmox {
         if drives.is_empty() {
             return Ok(());
         }
-        self.api.call(&request::change(&machine.host, machine.id, drives)).map(drop)
+        self.api.call(&request::update(&machine.host, machine.id, drives)).map(drop)
     }
 
     fn attach_media(
@@ -187,16 +187,16 @@ impl Proxmox {
                 .then(|| self.id_allocation.lock().unwrap_or_else(PoisonError::into_inner));
             storage::upload_medium(&self.api, &machine.host, drive, source, progress)?;
         }
-        let now = settings(&self.api.call(&request::settings(&machine.host, machine.id))?);
+        let now = parse_settings(&self.api.call(&request::settings(&machine.host, machine.id))?);
         let is_in =
             |name: &str, volume: &str| now.get(name).is_some_and(|now| now.split(',').next() == Some(volume));
         let missing = wanted.drives.iter().filter(|drive| !is_in(drive.name, &drive.volume));
-        let drives: Vec<_> = missing.map(|drive| (drive.name.to_owned(), drive.full())).collect();
+        let drives: Vec<_> = missing.map(|drive| (drive.name.to_owned(), drive.inserted_setting())).collect();
         self.set_drives(machine, &drives)
     }
 
     fn eject_media(&self, wanted: &DesiredVm, machine: &ProxmoxMachine) -> Result<(), ProxmoxError> {
-        let now = settings(&self.api.call(&request::settings(&machine.host, machine.id))?);
+        let now = parse_settings(&self.api.call(&request::settings(&machine.host, machine.id))?);
         // Media inserted manually stay.
         let is_in =
             |name: &str, volume: &str| now.get(name).is_some_and(|now| now.split(',').next() == Some(volume));
@@ -220,10 +220,10 @@ impl Proxmox {
         wanted: &DesiredVm,
         machine: &ProxmoxMachine,
     ) -> Result<Vec<IpAddr>, ProxmoxError> {
-        let now = settings(&self.api.call(&request::settings(&machine.host, machine.id))?);
+        let now = parse_settings(&self.api.call(&request::settings(&machine.host, machine.id))?);
         let macs: Vec<String> = inventory::macs(&now);
-        match self.api.call(&request::ports(&machine.host, machine.id)) {
-            Ok(answer) => Ok(addresses(&answer, if macs.is_empty() { &wanted.macs } else { &macs })),
+        match self.api.call(&request::agent_ports(&machine.host, machine.id)) {
+            Ok(answer) => Ok(agent_addresses(&answer, if macs.is_empty() { &wanted.macs } else { &macs })),
             Err(error) if error.kind() == FailureKind::Rejected => Ok(Vec::new()),
             Err(error) => Err(error),
         }
@@ -242,7 +242,9 @@ impl MachineProvider for Proxmox {
     fn check(&self, nodes: &[&str]) -> Vec<Issue> {
         let wanted: Vec<_> = nodes.iter().map(|node| self.wanted(node)).collect();
         match inventory::read_inventory(&self.api, &self.wanted, &wanted) {
-            Ok((there, placements)) => obstacles(&self.api.location(), &wanted, &there, &placements),
+            Ok((inventory, placements)) => {
+                find_blockers(&self.api.location(), &wanted, &inventory, &placements)
+            }
             Err(error) => vec![super::unreachable_issue(&self.api.location(), error.kind(), &error)],
         }
     }
@@ -304,7 +306,7 @@ impl MachineProvider for Proxmox {
         let machine = self.own_vm(node, what)?;
         let now = self.api.call(&request::settings(&machine.host, machine.id));
         let now = now.map_err(|error| self.failed(node, what, error))?;
-        Ok(Some(drives::drives(self.wanted(node), &settings(&now))))
+        Ok(Some(drives::compare_drives(self.wanted(node), &parse_settings(&now))))
     }
 
     fn start(&self, node: &str) -> Result<(), MachineError> {

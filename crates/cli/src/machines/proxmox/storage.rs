@@ -1,7 +1,7 @@
 //! Files in Proxmox storages: ISO images, and disk images that new disks are based on.
 
-use ichor_core::machines::proxmox::there::names;
-use ichor_core::machines::proxmox::wanted::VmDrive;
+use ichor_core::machines::proxmox::desired_vm::VmDrive;
+use ichor_core::machines::proxmox::inventory::parse_names;
 use ichor_core::machines::proxmox::{DesiredVm, request};
 
 use super::api::{ProxmoxApi, ProxmoxError};
@@ -40,14 +40,14 @@ pub(super) fn upload_medium(
 /// Whether the file of a drive is in its storage.
 fn volume_exists(api: &ProxmoxApi, host: &str, drive: &VmDrive) -> Result<bool, ProxmoxError> {
     let answer = api.call(&request::contents(host, drive.storage(), drive.content()))?;
-    Ok(names(&answer, "volid").contains(&drive.volume))
+    Ok(parse_names(&answer, "volid").contains(&drive.volume))
 }
 
 /// Deletes the files made for one node: they contain its secrets.
 pub(super) fn delete_own_media(api: &ProxmoxApi, host: &str, wanted: &DesiredVm) -> Result<(), ProxmoxError> {
     for drive in wanted.drives.iter().filter(|drive| drive.medium.own) {
         if volume_exists(api, host, drive)? {
-            task::run_task(api, &request::discard(host, drive.storage(), &drive.volume), &NoProgress)?;
+            task::run_task(api, &request::delete_volume(host, drive.storage(), &drive.volume), &NoProgress)?;
         }
     }
     Ok(())

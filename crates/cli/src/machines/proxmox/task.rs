@@ -4,9 +4,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ichor_core::machines::proxmox::ProxmoxRequest;
-use ichor_core::machines::proxmox::answer::{list, text};
+use ichor_core::machines::proxmox::reply::{list, text};
 use ichor_core::machines::proxmox::request;
-use ichor_core::machines::proxmox::task::{TaskState, course, host};
+use ichor_core::machines::proxmox::task::{TaskState, parse_state, task_host};
 use serde_json::Value;
 
 use super::api::{ProxmoxApi, ProxmoxError};
@@ -40,13 +40,13 @@ pub(super) fn wait_for_task(
     answer: &Value,
     progress: &dyn ProgressSink,
 ) -> Result<(), ProxmoxError> {
-    let Some((upid, host)) = answer.as_str().and_then(|upid| Some((upid, host(upid)?))) else {
+    let Some((upid, host)) = answer.as_str().and_then(|upid| Some((upid, task_host(upid)?))) else {
         return Ok(());
     };
     let (start, mut pause, mut misses, mut lines) = (Instant::now(), POLL_INTERVALS[0], 0, 0);
     loop {
-        let course = match api.call(&request::task(host, upid)) {
-            Ok(status) => course(&status),
+        let course = match api.call(&request::task_status(host, upid)) {
+            Ok(status) => parse_state(&status),
             Err(error) if error.kind() == FailureKind::Unreachable && misses < MAX_MISSES => {
                 misses += 1;
                 TaskState::Running
@@ -56,10 +56,10 @@ pub(super) fn wait_for_task(
         match course {
             TaskState::Running => {}
             TaskState::Done => return Ok(()),
-            TaskState::Failed(said) => {
+            TaskState::Failed(message) => {
                 let log = read_log(api, host, upid, 0).unwrap_or_default();
                 let log = log[log.len().saturating_sub(LOG_LINES)..].join("\n");
-                return Err(ProxmoxError::Failed { request: call.to_string(), said, log });
+                return Err(ProxmoxError::Failed { request: call.to_string(), message, log });
             }
         }
         if start.elapsed() > TASK_TIMEOUT {
@@ -77,7 +77,7 @@ pub(super) fn wait_for_task(
 
 /// Log lines of a task from line `from` on. Proxmox returns `no content` for an empty log.
 fn read_log(api: &ProxmoxApi, host: &str, upid: &str, from: u64) -> Result<Vec<String>, ProxmoxError> {
-    let answer = api.call(&request::log(host, upid, from))?;
+    let answer = api.call(&request::task_log(host, upid, from))?;
     let lines = list(&answer).iter().filter_map(|line| text(line, "t"));
     Ok(lines.filter(|line| !line.is_empty() && *line != "no content").map(ToOwned::to_owned).collect())
 }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ichor_core::machines::redfish::{ROOT, complaint, link};
+use ichor_core::machines::redfish::{ROOT, error_text, link_path};
 use ichor_talos::secrets::Hidden;
 use serde_json::{Value, json};
 
@@ -16,8 +16,8 @@ use crate::machines::FailureKind;
 pub(super) enum RedfishError {
     #[error(transparent)]
     Http(#[from] HttpError),
-    #[error("{call}: {said}")]
-    Refused { call: String, status: u16, said: String },
+    #[error("{call}: {message}")]
+    Refused { call: String, status: u16, message: String },
     #[error("{path}: unexpected response; is this the address of a Redfish BMC?")]
     Odd { path: String },
     #[error("{0}")]
@@ -139,7 +139,7 @@ impl RedfishClient {
     /// Opens a session (DSP0266, 13.3.4) if the service supports them.
     fn open_session(&self, user: &str, password: &Hidden) -> Result<RedfishSession, RedfishError> {
         let (root, _) = self.send(&Method::GET, ROOT, None, &[])?;
-        let Some(path) = root.get("Links").and_then(|links| link(links, "Sessions")) else {
+        let Some(path) = root.get("Links").and_then(|links| link_path(links, "Sessions")) else {
             return Ok(RedfishSession::Basic);
         };
         let body = json!({"UserName": user, "Password": password.as_str()});
@@ -176,18 +176,18 @@ impl RedfishClient {
             Some(token) => RedfishSession::Open { token: Hidden::new(token), path: header("location") },
             None => RedfishSession::None,
         };
-        let said = response.text()?;
-        let answer = serde_json::from_str::<Value>(&said);
+        let message = response.text()?;
+        let answer = serde_json::from_str::<Value>(&message);
         if !status.is_success() {
-            let said = match status.as_u16() {
+            let message = match status.as_u16() {
                 401 => Some("wrong user or password".to_owned()),
-                _ => answer.ok().as_ref().and_then(complaint),
+                _ => answer.ok().as_ref().and_then(error_text),
             };
-            let said = said.unwrap_or_else(|| status.to_string());
+            let message = message.unwrap_or_else(|| status.to_string());
             return Err(RedfishError::Refused {
                 call: format!("{method} {path}"),
                 status: status.as_u16(),
-                said,
+                message,
             });
         }
         match answer {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ichor_core::machines::Drives;
 use ichor_core::machines::redfish::system::{self, PowerAction, RESET};
 use ichor_core::machines::redfish::virtual_media::{self, MediaAction};
-use ichor_core::machines::redfish::{ROOT, action, link, members};
+use ichor_core::machines::redfish::{ROOT, action_target, link_path, member_paths};
 use ichor_core::render::hypervisor::medium::{Medium, MediumSource};
 use ichor_talos::secrets::Hidden;
 use ichor_values::Issue;
@@ -73,8 +73,9 @@ impl Redfish {
 
     fn find_only_system(&self) -> Result<String, RedfishError> {
         let root = self.service.get(ROOT)?;
-        let systems = link(&root, "Systems").ok_or_else(|| RedfishError::Odd { path: ROOT.to_owned() })?;
-        let paths = members(&self.service.get(systems)?);
+        let systems =
+            link_path(&root, "Systems").ok_or_else(|| RedfishError::Odd { path: ROOT.to_owned() })?;
+        let paths = member_paths(&self.service.get(systems)?);
         match paths.as_slice() {
             [path] => Ok(path.clone()),
             [] => Err(RedfishError::Lacks("the BMC lists no system".to_owned())),
@@ -91,19 +92,19 @@ impl Redfish {
     /// Virtual CD drives of the system, else of the managers of the system.
     fn drives(&self, system: &Value) -> Result<Vec<(String, Value)>, RedfishError> {
         let mut collections: Vec<String> =
-            link(system, "VirtualMedia").map(ToOwned::to_owned).into_iter().collect();
+            link_path(system, "VirtualMedia").map(ToOwned::to_owned).into_iter().collect();
         if collections.is_empty() {
-            let managers = system.get("Links").and_then(|links| links.get("ManagedBy")).map(members);
+            let managers = system.get("Links").and_then(|links| links.get("ManagedBy")).map(member_paths);
             for path in managers.unwrap_or_default() {
                 let manager = self.service.get(&path)?;
-                collections.extend(link(&manager, "VirtualMedia").map(ToOwned::to_owned));
+                collections.extend(link_path(&manager, "VirtualMedia").map(ToOwned::to_owned));
             }
         }
         let mut drives = Vec::new();
         for collection in collections {
-            for path in members(&self.service.get(&collection)?) {
+            for path in member_paths(&self.service.get(&collection)?) {
                 let drive = self.service.get(&path)?;
-                if virtual_media::takes_cds(&drive) {
+                if virtual_media::supports_cd(&drive) {
                     drives.push((path, drive));
                 }
             }
@@ -118,8 +119,8 @@ impl Redfish {
             return Ok(());
         }
         let lacks = || RedfishError::Lacks("the BMC does not support this power operation".to_owned());
-        let target = action(&system, RESET).ok_or_else(lacks)?;
-        self.service.post(target, &system::reset(&system, power).ok_or_else(lacks)?)?;
+        let target = action_target(&system, RESET).ok_or_else(lacks)?;
+        self.service.post(target, &system::reset_request(&system, power).ok_or_else(lacks)?)?;
         let what = if want { "the machine to power on" } else { "the machine to power off" };
         wait_until(what, || Ok(system::is_on(&self.service.get(&path)?) == Some(want)))
     }
@@ -146,27 +147,29 @@ impl Redfish {
             };
             self.insert_medium(path, drive, &url)?;
         }
-        let boot = system::boot_from_cd(&system);
+        let boot = system::cd_boot_request(&system);
         let boot =
             boot.ok_or_else(|| RedfishError::Lacks("the BMC cannot boot the machine from a CD".to_owned()))?;
         self.service.patch(&path, &system, &boot)
     }
 
     fn insert_medium(&self, path: &str, drive: &Value, url: &str) -> Result<(), RedfishError> {
-        match virtual_media::inside(drive) {
+        match virtual_media::inserted_image(drive) {
             Some(inside) if inside == url => return Ok(()),
             // A drive takes one medium at a time.
             Some(_) => self.eject_from(path, drive)?,
             None => {}
         }
-        self.send_media_action(path, drive, &virtual_media::insert(drive, url))?;
-        let is_in = || Ok(virtual_media::inside(&self.service.get(path)?).is_some());
+        self.send_media_action(path, drive, &virtual_media::insert_request(drive, url))?;
+        let is_in = || Ok(virtual_media::inserted_image(&self.service.get(path)?).is_some());
         wait_until("the medium to be inserted", is_in)
     }
 
     fn eject_from(&self, path: &str, drive: &Value) -> Result<(), RedfishError> {
-        self.send_media_action(path, drive, &virtual_media::eject(drive))?;
-        wait_until("the drive to be empty", || Ok(virtual_media::inside(&self.service.get(path)?).is_none()))
+        self.send_media_action(path, drive, &virtual_media::eject_request(drive))?;
+        wait_until("the drive to be empty", || {
+            Ok(virtual_media::inserted_image(&self.service.get(path)?).is_none())
+        })
     }
 
     /// Ejects our media and leaves media inserted manually.
@@ -176,7 +179,7 @@ impl Redfish {
             let is_ours = |inside: &str| {
                 self.media.iter().any(|it| matches!(&it.source, MediumSource::Url(url) if url == inside))
             };
-            if virtual_media::inside(&drive).is_some_and(is_ours) {
+            if virtual_media::inserted_image(&drive).is_some_and(is_ours) {
                 self.eject_from(&path, &drive)?;
             }
         }
@@ -189,7 +192,7 @@ impl Redfish {
         let drives = self.drives(&system)?;
         let inside = drives.iter().filter_map(|(path, drive)| {
             let name = path.rsplit('/').next().unwrap_or(path);
-            Some((format!("drive {name}"), virtual_media::inside(drive)?.to_owned()))
+            Some((format!("drive {name}"), virtual_media::inserted_image(drive)?.to_owned()))
         });
         let wanted = self.media.iter().map(|medium| {
             let what = match &medium.source {
@@ -205,20 +208,24 @@ impl Redfish {
     fn preflight(&self) -> Result<Vec<String>, RedfishError> {
         let (_, system) = self.system()?;
         let mut found = Vec::new();
-        if system::reset(&system, PowerAction::On).is_none() || action(&system, RESET).is_none() {
+        if system::reset_request(&system, PowerAction::On).is_none()
+            || action_target(&system, RESET).is_none()
+        {
             found.push("the BMC cannot power on the machine".to_owned());
         }
         if self.media.is_empty() {
             return Ok(found);
         }
-        if system::boot_from_cd(&system).is_none() {
+        if system::cd_boot_request(&system).is_none() {
             found.push("the BMC cannot boot the machine from a CD".to_owned());
         }
         let drives = self.drives(&system)?.len();
         if drives < self.media.len() {
             found.push(too_few_drives(drives, self.media.len()));
         }
-        found.extend(self.media.iter().filter(|it| !matches!(it.source, MediumSource::Url(_))).map(fetches));
+        found.extend(
+            self.media.iter().filter(|it| !matches!(it.source, MediumSource::Url(_))).map(url_needed),
+        );
         Ok(found)
     }
 }

@@ -21,23 +21,23 @@ use crate::up::talos_steps::{self, StepError};
 impl Engine {
     /// Starts a cluster step.
     pub(super) fn start_cluster_step(&mut self, step: ClusterStep) {
-        self.seen.cluster.busy = true;
+        self.observed.cluster.busy = true;
         let on = step.node();
-        let at = on.and_then(|nth| self.seen.nodes[nth].at);
+        let at = on.and_then(|nth| self.observed.nodes[nth].at);
         if self.retries.count == 0 {
-            let name = on.map(|nth| self.wanted.nodes[nth].name.as_str());
+            let name = on.map(|nth| self.desired.nodes[nth].name.as_str());
             self.reporter.report_step(name, cluster_step_label(step), StepState::Begun, at, "");
         }
         let pause = self.retries.delay();
-        let tell = self.events_tx.clone();
-        let said = self.events_tx.clone();
-        let say = move |text: String| drop(said.send(EngineEvent::Message(None, text)));
-        let (patience, info) = (self.inputs.node_timeout, self.cluster_info());
-        let (endpoint, target) = (self.inputs.endpoint.clone(), self.inputs.kubeconfig.clone());
+        let events = self.events_tx.clone();
+        let messages = self.events_tx.clone();
+        let report = move |text: String| drop(messages.send(EngineEvent::Message(None, text)));
+        let (timeout, info) = (self.inputs.node_timeout, self.cluster_info());
+        let (endpoint, path) = (self.inputs.endpoint.clone(), self.inputs.kubeconfig.clone());
         let target = on.map(|nth| Arc::clone(&self.inputs.targets[nth])).zip(at);
         tokio::spawn(async move {
             let result = match (step, target) {
-                (ClusterStep::Endpoint, _) => wait_until_ready(endpoint, patience, say).await,
+                (ClusterStep::Endpoint, _) => wait_until_ready(endpoint, timeout, report).await,
                 (ClusterStep::Bootstrap(_), Some((target, at))) => {
                     let before = talos_steps::bootstrap(&target, at).await;
                     before.map(|before| {
@@ -45,27 +45,31 @@ impl Engine {
                     })
                 }
                 (ClusterStep::Health(_), Some((target, at))) => {
-                    talos_steps::health(&target, at, info, patience, say).await.map(|()| String::new())
+                    talos_steps::health(&target, at, info, timeout, report).await.map(|()| String::new())
                 }
-                (ClusterStep::Kubeconfig(_), Some((target, at))) => merge(target, at, target).await,
+                (ClusterStep::Kubeconfig(_), Some((target, at))) => merge(target, at, path).await,
                 _ => Err(StepError::Later("the node is not reachable any more".to_owned())),
             };
             if matches!(result, Err(StepError::Later(_) | StepError::Unknown(_))) {
                 time::sleep(pause).await;
             }
-            let _ = tell.send(EngineEvent::ClusterStepDone(step, result));
+            let _ = events.send(EngineEvent::ClusterStepDone(step, result));
         });
     }
 
     /// Current addresses of the nodes that are up.
     fn cluster_info(&self) -> ClusterInfo {
-        let of = |role: Role| {
-            let nodes = self.wanted.nodes.iter().zip(&self.seen.nodes);
-            let up = nodes
-                .filter(|(node, seen)| node.role == role && matches!(seen.look, Some(NodeProbe::Ours(_))));
-            up.filter_map(|(_, seen)| Some(seen.at?.address.to_string())).collect()
+        let addresses_of = |role: Role| {
+            let nodes = self.desired.nodes.iter().zip(&self.observed.nodes);
+            let up = nodes.filter(|(node, observed)| {
+                node.role == role && matches!(observed.look, Some(NodeProbe::Ours(_)))
+            });
+            up.filter_map(|(_, observed)| Some(observed.at?.address.to_string())).collect()
         };
-        ClusterInfo { control_plane_nodes: of(Role::Controlplane), worker_nodes: of(Role::Worker) }
+        ClusterInfo {
+            control_plane_nodes: addresses_of(Role::Controlplane),
+            worker_nodes: addresses_of(Role::Worker),
+        }
     }
 
     /// Handles the result of a cluster step.
@@ -74,12 +78,12 @@ impl Engine {
         step: ClusterStep,
         result: Result<String, StepError>,
     ) -> Result<(), StateDirError> {
-        let cluster = &mut self.seen.cluster;
+        let cluster = &mut self.observed.cluster;
         cluster.busy = false;
         let before = self.record.clone();
-        let mut new = true;
-        let (state, said) = match result {
-            Ok(said) => {
+        let mut is_new = true;
+        let (state, detail) = match result {
+            Ok(detail) => {
                 self.retries = Retries::default();
                 match step {
                     ClusterStep::Bootstrap(_) => {
@@ -91,32 +95,32 @@ impl Engine {
                     ClusterStep::Health(_) => cluster.healthy = true,
                     ClusterStep::Kubeconfig(_) => cluster.kubeconfig = true,
                 }
-                (StepState::Done, said)
+                (StepState::Done, detail)
             }
             Err(ended) => {
                 // The bootstrap certainly did not happen: remove its record.
-                let surely = matches!(ended, StepError::Later(_) | StepError::Refused(_));
-                if matches!(step, ClusterStep::Bootstrap(_)) && surely && !self.record.is_bootstrapped() {
+                let is_certain = matches!(ended, StepError::Later(_) | StepError::Refused(_));
+                if matches!(step, ClusterStep::Bootstrap(_)) && is_certain && !self.record.is_bootstrapped() {
                     self.record.bootstrap = None;
                 }
                 match ended {
                     StepError::Later(reason) | StepError::Unknown(reason) => {
-                        new = self.retries.record_failure(&reason);
+                        is_new = self.retries.record_failure(&reason);
                         if self.retries.since.is_some_and(|since| since.elapsed() >= self.inputs.node_timeout)
                         {
                             let seconds = self.inputs.node_timeout.as_secs();
-                            let told = format!(
+                            let message = format!(
                                 "{} did not succeed within {seconds} s: {reason}",
                                 cluster_step_label(step)
                             );
                             let remedy = "run `ichor verify` to find the cause, then run `ichor up` again";
-                            cluster.failed = Some(Blocker::new(None, told, remedy));
+                            cluster.failed = Some(Blocker::new(None, message, remedy));
                         }
                         (StepState::Again, reason)
                     }
                     StepError::Refused(blocker) => {
-                        let told = format!("{}: {}", cluster_step_label(step), blocker.issue.headline());
-                        cluster.failed = Some(Blocker::new(None, told, blocker.remedy()));
+                        let message = format!("{}: {}", cluster_step_label(step), blocker.issue.headline());
+                        cluster.failed = Some(Blocker::new(None, message, blocker.remedy()));
                         (StepState::Failed, blocker.issue.message)
                     }
                 }
@@ -128,9 +132,9 @@ impl Engine {
         if let Some(nth) = step.node() {
             self.epochs[nth] = self.refresh_signals[nth].request_refresh();
         }
-        if new {
-            let node = step.node().map(|nth| self.wanted.nodes[nth].name.as_str());
-            self.reporter.report_step(node, cluster_step_label(step), state, None, &said);
+        if is_new {
+            let node = step.node().map(|nth| self.desired.nodes[nth].name.as_str());
+            self.reporter.report_step(node, cluster_step_label(step), state, None, &detail);
         }
         Ok(())
     }

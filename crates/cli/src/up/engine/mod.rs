@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::{self, Instant};
 
 use super::endpoint::KubernetesEndpoint;
-use super::labels::look_label;
+use super::labels::probe_label;
 use super::leases;
 use super::machine::{self, ProvidedMachine};
 use super::neighbours;
@@ -40,7 +40,7 @@ const TICK: Duration = Duration::from_millis(500);
 /// Events of a run.
 pub(super) enum EngineEvent {
     /// Observation of a node.
-    Observed { nth: usize, epoch: u64, at: Option<NodeAddress>, look: NodeProbe },
+    Observed { nth: usize, epoch: u64, at: Option<NodeAddress>, probe: NodeProbe },
     /// State of a node's machine.
     Machine(usize, Result<machine::MachineReport, StepError>),
     /// Result of a node step, with warnings.
@@ -69,8 +69,8 @@ pub(super) struct EngineInputs {
 
 /// The state of a run.
 pub(super) struct Engine {
-    wanted: DesiredState,
-    seen: ObservedState,
+    desired: DesiredState,
+    observed: ObservedState,
     record: BringupRecord,
     state_dir: ClusterStateDir,
     inputs: EngineInputs,
@@ -97,30 +97,30 @@ struct NodeProgress {
 /// Result of a run.
 pub(crate) struct BringupOutcome {
     pub decision: BringupDecision,
-    pub seen: ObservedState,
+    pub observed: ObservedState,
     pub took: Vec<Option<Duration>>,
     pub elapsed: Duration,
 }
 
 impl Engine {
     pub(super) fn new(
-        wanted: DesiredState,
-        seen: ObservedState,
-        (place, record): (ClusterStateDir, BringupRecord),
+        desired: DesiredState,
+        observed: ObservedState,
+        (state_dir, record): (ClusterStateDir, BringupRecord),
         inputs: EngineInputs,
         reporter: Reporter,
     ) -> Self {
         let (events_tx, events_rx) = mpsc::unbounded_channel();
-        let count = wanted.nodes.len();
+        let count = desired.nodes.len();
         Self {
             refresh_signals: (0..count).map(|_| Arc::default()).collect(),
             epochs: vec![0; count],
             progress: (0..count).map(|_| NodeProgress::default()).collect(),
             retries: Retries::default(),
-            wanted,
-            seen,
+            desired,
+            observed,
             record,
-            place,
+            state_dir,
             inputs,
             reporter,
             events_tx,
@@ -159,11 +159,11 @@ impl Engine {
                 self.fail_remaining(&decision, "timed out");
             }
             self.fail_stalled_nodes(&decision);
-            if let Ok(Some(told)) = time::timeout(TICK, self.events_rx.recv()).await {
-                self.handle_event(told)?;
+            if let Ok(Some(event)) = time::timeout(TICK, self.events_rx.recv()).await {
+                self.handle_event(event)?;
                 time::sleep(BATCH_WINDOW).await;
-                while let Ok(told) = self.events_rx.try_recv() {
-                    self.handle_event(told)?;
+                while let Ok(event) = self.events_rx.try_recv() {
+                    self.handle_event(event)?;
                 }
             }
         }
@@ -171,24 +171,24 @@ impl Engine {
 
     fn outcome(self, decision: BringupDecision) -> BringupOutcome {
         let took = self.progress.iter().map(|progress| progress.took).collect();
-        BringupOutcome { decision, seen: self.seen, took, elapsed: self.reporter.elapsed() }
+        BringupOutcome { decision, observed: self.observed, took, elapsed: self.reporter.elapsed() }
     }
 
     /// Handles an event.
-    fn handle_event(&mut self, told: EngineEvent) -> Result<(), StateDirError> {
-        match told {
-            EngineEvent::Observed { nth, epoch, at, look } if epoch >= self.epochs[nth] => {
-                self.record_observation(nth, at, look)
+    fn handle_event(&mut self, event: EngineEvent) -> Result<(), StateDirError> {
+        match event {
+            EngineEvent::Observed { nth, epoch, at, probe } if epoch >= self.epochs[nth] => {
+                self.record_observation(nth, at, probe)
             }
             EngineEvent::Observed { .. } => {}
-            EngineEvent::Machine(nth, Ok(told)) => {
-                self.seen.nodes[nth].machine = Some(told.seen);
-                for contact in told.addresses {
+            EngineEvent::Machine(nth, Ok(report)) => {
+                self.observed.nodes[nth].machine = Some(report.vm);
+                for contact in report.addresses {
                     self.add_address(nth, contact);
                 }
             }
             EngineEvent::Machine(nth, Err(StepError::Refused(blocker))) => {
-                self.seen.nodes[nth].failed = Some(blocker)
+                self.observed.nodes[nth].failed = Some(blocker)
             }
             // Polled again soon.
             EngineEvent::Machine(..) => {}
@@ -196,50 +196,50 @@ impl Engine {
             EngineEvent::NodeStepDone(nth, step, result) => self.finish_node_step(nth, step, result)?,
             EngineEvent::ClusterStepDone(step, result) => self.finish_cluster_step(step, result)?,
             EngineEvent::Message(nth, text) => {
-                let node = nth.map(|nth| self.wanted.nodes[nth].name.clone());
-                let who = node.as_deref().unwrap_or("cluster");
+                let node = nth.map(|nth| self.desired.nodes[nth].name.clone());
+                let subject = node.as_deref().unwrap_or("cluster");
                 self.reporter.emit(
                     "message",
                     json!({"node": node, "message": text}),
-                    Some(format!("{who}: {text}")),
+                    Some(format!("{subject}: {text}")),
                 );
             }
         }
         Ok(())
     }
 
-    fn record_observation(&mut self, nth: usize, at: Option<NodeAddress>, look: NodeProbe) {
-        let name = &self.wanted.nodes[nth].name;
-        let seen = &mut self.seen.nodes[nth];
+    fn record_observation(&mut self, nth: usize, at: Option<NodeAddress>, probe: NodeProbe) {
+        let name = &self.desired.nodes[nth].name;
+        let observed = &mut self.observed.nodes[nth];
         let applied = self.record.nodes.get(name).and_then(|node| node.applied.as_ref());
-        seen.came_back(&look, applied.and_then(|applied| applied.machine.fingerprint.as_deref()));
-        let (word, doing) = look_label(&look);
-        let before = seen.look.as_ref().map(|look| look_label(look).0);
+        observed.detect_reboot(&probe, applied.and_then(|applied| applied.machine.fingerprint.as_deref()));
+        let (word, doing) = probe_label(&probe);
+        let before = observed.look.as_ref().map(|probe| probe_label(probe).0);
         if let Some(stalled_since) = &mut self.progress[nth].stalled_since {
             *stalled_since = Instant::now();
         }
-        if before != Some(word) || seen.at != at {
+        if before != Some(word) || observed.at != at {
             let more = json!({
                 "node": name,
                 "state": word,
                 "address": at.map(|at| at.address),
-                "stage": at.map(|at| at.stage),
+                "address_stage": at.map(|at| at.stage),
                 "activity": doing,
             });
-            let place = at.map(|at| format!(" at {at}")).unwrap_or_default();
+            let location = at.map(|at| format!(" at {at}")).unwrap_or_default();
             // With the live display, only problems get a line.
-            let wrong = matches!(look, NodeProbe::Foreign(_) | NodeProbe::Unclear(_));
-            let told = word != "silent" && (wrong || !self.reporter.is_live());
-            let line = told.then(|| format!("{name}: {word}{place}"));
+            let is_problem = matches!(probe, NodeProbe::Foreign(_) | NodeProbe::Unclear(_));
+            let is_printed = word != "silent" && (is_problem || !self.reporter.is_live());
+            let line = is_printed.then(|| format!("{name}: {word}{location}"));
             self.reporter.emit("node_state", more, line);
         }
-        (seen.at, seen.look) = (at, Some(look));
+        (observed.at, observed.look) = (at, Some(probe));
     }
 
     fn add_address(&self, nth: usize, contact: NodeAddress) {
         if self.inputs.targets[nth].add_contact(contact) {
-            let name = &self.wanted.nodes[nth].name;
-            let more = json!({"node": name, "address": contact.address, "stage": contact.stage, "source": contact.source});
+            let name = &self.desired.nodes[nth].name;
+            let more = json!({"node": name, "address": contact.address, "address_stage": contact.stage, "source": contact.source});
             self.reporter.emit("discovered", more, Some(format!("{name}: found at {contact}")));
             self.refresh_signals[nth].request_refresh();
         }
@@ -250,9 +250,9 @@ impl Engine {
         if self.record.is_bootstrapped() {
             return Ok(());
         }
-        let runs = |nth: &usize| matches!(&self.seen.nodes[*nth].look, Some(NodeProbe::Ours(ours)) if ours.etcd == EtcdPhase::Runs);
-        let Some(nth) = self.wanted.control_planes().find(runs) else { return Ok(()) };
-        let (node, now) = (self.wanted.nodes[nth].name.clone(), ichor_system::now());
+        let runs = |nth: &usize| matches!(&self.observed.nodes[*nth].look, Some(NodeProbe::Ours(ours)) if ours.etcd == EtcdPhase::Runs);
+        let Some(nth) = self.desired.control_planes().find(runs) else { return Ok(()) };
+        let (node, now) = (self.desired.nodes[nth].name.clone(), ichor_system::now());
         self.record.bootstrap.get_or_insert(BootstrapRecord { node, begun: now, done: None }).done =
             Some(now);
         self.state_dir.write(&self.record)
@@ -260,24 +260,24 @@ impl Engine {
 
     /// Decides and starts the next steps.
     fn decide_and_start(&mut self) -> Result<BringupDecision, StateDirError> {
-        let decision = decide(&self.wanted, &self.seen, &self.record);
+        let decision = decide(&self.desired, &self.observed, &self.record);
         self.report_changes(&decision);
         let steps = decision.nodes.iter().enumerate().filter_map(|(nth, next)| match next {
             NextStep::Do(step) => Some((nth, *step)),
             _ => None,
         });
         let steps: Vec<(usize, NodeStep)> = steps.collect();
-        let mut news = false;
+        let mut is_changed = false;
         for (nth, step) in &steps {
-            news |= self.record_intent(*nth, *step);
+            is_changed |= self.record_intent(*nth, *step);
         }
         let cluster = match &decision.cluster {
             NextStep::Do(step) => Some(*step),
             _ => None,
         };
         if let Some(ClusterStep::Bootstrap(nth)) = cluster {
-            let node = self.wanted.nodes[nth].name.clone();
-            news |= self.record.bootstrap.is_none();
+            let node = self.desired.nodes[nth].name.clone();
+            is_changed |= self.record.bootstrap.is_none();
             self.record.bootstrap.get_or_insert(BootstrapRecord {
                 node,
                 begun: ichor_system::now(),
@@ -285,7 +285,7 @@ impl Engine {
             });
         }
         // Steps that must not run twice are recorded on disk first.
-        if news {
+        if is_changed {
             self.state_dir.write(&self.record)?;
         }
         for (nth, step) in steps {
@@ -300,7 +300,7 @@ impl Engine {
     fn report_changes(&mut self, decision: &BringupDecision) {
         let mut done = 0;
         for (nth, next) in decision.nodes.iter().enumerate() {
-            let name = self.wanted.nodes[nth].name.clone();
+            let name = self.desired.nodes[nth].name.clone();
             done += usize::from(*next == NextStep::Done);
             let progress = &mut self.progress[nth];
             if progress.next.as_ref() == Some(next) {
@@ -323,9 +323,10 @@ impl Engine {
                 NextStep::Done => {
                     progress.took = progress.begun.map(|begun| begun.elapsed());
                     self.reporter.set_activity(&name, None);
-                    let more = json!({"node": name, "duration_seconds": progress.took.map(|took| took.as_secs_f64())});
-                    let line =
-                        progress.took.map(|took| format!("{name}: up after {:.1} s", took.as_secs_f64()));
+                    let more = json!({"node": name, "duration_seconds": progress.took.map(|duration| duration.as_secs_f64())});
+                    let line = progress
+                        .took
+                        .map(|duration| format!("{name}: up after {:.1} s", duration.as_secs_f64()));
                     self.reporter.emit("node_up", more, line);
                 }
                 NextStep::Refused(blocker) => {
@@ -344,9 +345,9 @@ impl Engine {
     fn poll_providers(&self) {
         for (nth, machine) in self.inputs.machines.iter().enumerate() {
             let Some(machine) = machine.clone() else { continue };
-            let tell = self.events_tx.clone();
+            let events = self.events_tx.clone();
             tokio::spawn(async move {
-                while tell.send(EngineEvent::Machine(nth, machine.report().await)).is_ok() {
+                while events.send(EngineEvent::Machine(nth, machine.report().await)).is_ok() {
                     time::sleep(PROVIDER_POLL_INTERVAL).await;
                 }
             });

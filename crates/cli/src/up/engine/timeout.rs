@@ -11,30 +11,30 @@ impl Engine {
             let stalled_since = self.progress[nth]
                 .stalled_since
                 .is_some_and(|stalled_since| stalled_since.elapsed() >= self.inputs.node_timeout);
-            if next.is_over() || self.seen.nodes[nth].busy || !stalled_since {
+            if next.is_over() || self.observed.nodes[nth].busy || !stalled_since {
                 continue;
             }
-            let waited = match next {
+            let reason = match next {
                 NextStep::Wait(wait) => wait.reason.clone(),
-                _ => self.progress[nth].retries.said.clone(),
+                _ => self.progress[nth].retries.message.clone(),
             };
-            self.fail_stalled_node(nth, &waited);
+            self.fail_stalled_node(nth, &reason);
         }
     }
 
-    fn fail_stalled_node(&mut self, nth: usize, waited: &str) {
+    fn fail_stalled_node(&mut self, nth: usize, reason: &str) {
         let contacts = self.inputs.targets[nth].contacts();
         let tried: Vec<_> = contacts.iter().map(ToString::to_string).collect();
-        let place = if tried.is_empty() {
+        let addresses = if tried.is_empty() {
             "no address is known".to_owned()
         } else {
             format!("tried {}", tried.join(", "))
         };
         let seconds = self.inputs.node_timeout.as_secs();
-        let reason = format!("timed out after {seconds} s waiting for {waited}; {place}");
-        let remedy = "check its console, then run `ichor up` again, with `--node-address` if it has another address; finished steps are recorded";
-        let at = self.seen.nodes[nth].at;
-        self.seen.nodes[nth].failed = Some(Blocker::new(at, reason, remedy));
+        let reason = format!("timed out after {seconds} s waiting for {reason}; {addresses}");
+        let remedy = "check the console of the node, then run `ichor up` again, with `--node-address` if the address differs; finished steps are recorded";
+        let at = self.observed.nodes[nth].at;
+        self.observed.nodes[nth].failed = Some(Blocker::new(at, reason, remedy));
     }
 
     /// Fails everything that is not finished.
@@ -45,10 +45,10 @@ impl Engine {
                 NextStep::Wait(wait) => format!("{why} while waiting for {}", wait.reason),
                 _ => why.to_owned(),
             };
-            self.seen.nodes[nth].failed = Some(Blocker::new(self.seen.nodes[nth].at, waits, remedy));
+            self.observed.nodes[nth].failed = Some(Blocker::new(self.observed.nodes[nth].at, waits, remedy));
         }
         if !decision.cluster.is_over() {
-            self.seen.cluster.failed = Some(Blocker::new(None, why, remedy));
+            self.observed.cluster.failed = Some(Blocker::new(None, why, remedy));
         }
     }
 }

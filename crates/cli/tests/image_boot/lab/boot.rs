@@ -1,4 +1,4 @@
-//! Every product boots, with the extension running and a session with the leaf.
+//! Boots every product, with the extension running and a session with the leaf.
 
 use std::fs;
 
@@ -7,27 +7,27 @@ use super::imager;
 use super::parts::Parts;
 use super::rack::{Firmware, Rack, extension, netboot};
 
-/// What Talos' imager tells the kernel of machines of nocloud, with [`ARGUMENTS`](super::built::ARGUMENTS).
+/// Kernel command line of Talos' imager for nocloud, with [`ARGUMENTS`](super::built::ARGUMENTS).
 const LINE: &str = "talos.platform=nocloud console=tty1 console=ttyS0 net.ifnames=0 slab_nomerge consoleblank=0 \
     nvme_core.io_timeout=4294967295 printk.devkmsg=on selinux=1 module.sig_enforce=1 proc_mem.force_override=never \
     mitigations=off no_timer_check";
 
-/// Boots a machine, waits for its routes, and gives back what extensions brought to it: their layers and the tree of their files.
+/// Boots a machine, waits for its routes, and returns the layers of its extensions and their file tree.
 fn boots(rack: &Rack, words: &[String]) -> Vec<String> {
     let mut guest = rack.boot(words);
     guest.routes();
-    let said = guest.said();
+    let lines = guest.simulator_lines();
     for line in ["platform nocloud", "hostname n1", "service ext-frr running"] {
-        assert!(said.iter().any(|said| said == line), "{line}: {said:#?}");
+        assert!(lines.iter().any(|found| found == line), "{line}: {lines:#?}");
     }
-    let of_extensions = |line: &String| line.starts_with("extension ") || line.starts_with("tree ");
-    let brought: Vec<String> = said.into_iter().filter(of_extensions).collect();
-    assert!(brought[0].starts_with("extension frr 8.4"), "{brought:#?}");
-    brought
+    let is_extension_line = |line: &String| line.starts_with("extension ") || line.starts_with("tree ");
+    let extension_lines: Vec<String> = lines.into_iter().filter(is_extension_line).collect();
+    assert!(extension_lines[0].starts_with("extension frr 8.4"), "{extension_lines:#?}");
+    extension_lines
 }
 
 #[test]
-fn a_node_has_the_same_whether_ichor_or_talos_imager_made_what_it_boots() {
+fn a_node_boots_images_of_ichor_and_of_talos_imager_alike() {
     let (parts, rack) = (Parts::made(), Rack::new());
     let folder = tempfile::tempdir().unwrap();
     let [initramfs, iso] = ["initramfs.xz", "nocloud.iso"].map(|name| folder.path().join(name));

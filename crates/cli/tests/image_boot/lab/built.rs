@@ -1,4 +1,4 @@
-//! What `ichor image build` makes of the simulator.
+//! Images of the simulator, built by `ichor image build`.
 
 use std::path::PathBuf;
 
@@ -9,18 +9,18 @@ use super::parts::{Parts, TALOS};
 use super::rack::extension;
 use crate::common::ichor;
 
-/// Kernel arguments that take away what makes an emulated machine slow, and what keeps one from starting that gets its timer late.
+/// Kernel arguments that disable what slows an emulated machine, and a check that fails if its timer is late.
 pub const ARGUMENTS: [&str; 4] = ["-init_on_alloc", "-pti", "mitigations=off", "no_timer_check"];
 
 /// Images with the routing extension inside.
 pub struct Built {
     folder: TempDir,
-    /// What the command said of them.
+    /// Output of the command.
     pub json: Value,
 }
 
 impl Built {
-    /// Makes products for a platform, out of one of the parts, or `.` for the folder of them all.
+    /// Builds products for a platform from one of the parts, or from all with `.`.
     pub fn new(parts: &Parts, base: &str, platform: &str, products: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (base, extension) = (parts.path(base), extension());
@@ -37,14 +37,14 @@ impl Built {
         Self { json: run.json(), folder }
     }
 
-    /// The file that ends so.
+    /// Path of the file with this suffix.
     pub fn path(&self, ending: &str) -> PathBuf {
         let path = self.folder().join(format!("node{ending}"));
         assert!(path.exists(), "no {}: {:#}", path.display(), self.json);
         path
     }
 
-    /// Where the files are.
+    /// Folder of the files.
     pub fn folder(&self) -> PathBuf {
         self.folder.path().join("out")
     }

@@ -1,4 +1,4 @@
-//! `ichor lab up --image`: nodes of a lab that boot the image, by BIOS and by UEFI, and nothing of them left behind.
+//! `ichor lab up --image`: lab nodes that boot the image under BIOS and UEFI, and their cleanup.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ nodes:
 /// Every node, its firmware and its address.
 const NODES: [(&str, bool, &str); 2] = [("n1", false, "10.12.10.1"), ("n2", true, "10.12.10.2")];
 
-/// A lab that ends with the test, however the test ends.
+/// A lab that is removed on drop.
 struct Lab {
     name: String,
     desk: TempDir,
@@ -52,7 +52,7 @@ impl Lab {
         Self { name: format!("{test}-{}", std::process::id()), desk, agent: agent() }
     }
 
-    /// Gives the cluster secrets of its own.
+    /// Creates secrets for the cluster.
     fn with_secrets(self) -> Self {
         let run = ichor(self.desk.path(), "secrets import talosctl.yaml --plain -o secrets.yaml");
         assert_eq!(run.code, 0, "{}", run.all());
@@ -74,7 +74,7 @@ impl Lab {
         Path::new("/run/ichor/lab").join(&self.name)
     }
 
-    /// Its processes, qemu among them, as this machine sees them.
+    /// PIDs of the lab's processes, including qemu, on this machine.
     fn processes(&self) -> Vec<String> {
         let mark = self.folder().display().to_string();
         let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
@@ -90,16 +90,16 @@ impl Drop for Lab {
     }
 }
 
-fn wait_for(what: &str, patience: u64, mut holds: impl FnMut() -> bool) {
+fn wait_for(what: &str, timeout: u64, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(patience), "{what}: never seen");
+        assert!(start.elapsed() < Duration::from_secs(timeout), "{what}: never seen");
         thread::sleep(Duration::from_millis(200));
     }
 }
 
 #[test]
-fn a_lab_boots_an_image_by_bios_and_by_uefi_and_its_nodes_speak_with_their_leaf() {
+fn a_lab_boots_an_image_under_bios_and_uefi_and_its_nodes_peer_with_their_leaf() {
     let parts = Parts::made();
     let built = Built::new(&parts, "metal-amd64.iso", "nocloud", "iso");
     let lab = Lab::new("booted").with_secrets();
@@ -107,10 +107,10 @@ fn a_lab_boots_an_image_by_bios_and_by_uefi_and_its_nodes_speak_with_their_leaf(
     let up = lab.up(&built.path(".iso"), &format!("--talos {TALOS} --json"));
 
     assert_eq!(up.code, 0, "{}", up.all());
-    let told = up.json();
-    let sessions = told["sessions"].as_array().unwrap();
-    assert!(sessions.len() == 2 && told["emulated"] == true, "{told:#}");
-    assert!(sessions.iter().all(|session| session["established"] == true), "{told:#}");
+    let status = up.json();
+    let sessions = status["sessions"].as_array().unwrap();
+    assert!(sessions.len() == 2 && status["emulated"] == true, "{status:#}");
+    assert!(sessions.iter().all(|session| session["established"] == true), "{status:#}");
     let status = lab.act("status --json");
     assert_eq!(status.code, 0, "{}", status.all());
     let status = status.json();
@@ -125,7 +125,7 @@ fn a_lab_boots_an_image_by_bios_and_by_uefi_and_its_nodes_speak_with_their_leaf(
     let test = ichor(lab.desk.path(), &format!("lab test {}", lab.name));
     assert!(test.code == 2 && test.stderr.contains("without --image"), "{}", test.all());
 
-    // A cable can be heard, cut and healed.
+    // A cable can be captured, cut and healed.
     let capture = lab.act("capture n1:eth0 -o packets.pcapng --count 2 --seconds 60");
     assert_eq!(capture.code, 0, "{}", capture.all());
     assert!(fs::metadata(lab.desk.path().join("packets.pcapng")).unwrap().len() > 200);
@@ -134,7 +134,7 @@ fn a_lab_boots_an_image_by_bios_and_by_uefi_and_its_nodes_speak_with_their_leaf(
     assert_eq!(lab.act("heal").code, 0);
     wait_for("its session again", 90, || lab.act("status").code == 0);
 
-    // The holder dies, and so does everything; `down` removes the rest.
+    // All processes die with the init process; `down` removes the rest.
     let machines = |lab: &Lab| lab.processes().iter().filter(|line| line.contains("qemu-system")).count();
     assert!(machines(&lab) >= NODES.len(), "{:#?}", lab.processes());
     let holder = fs::read_to_string(lab.folder().join("lock")).unwrap();
@@ -145,14 +145,14 @@ fn a_lab_boots_an_image_by_bios_and_by_uefi_and_its_nodes_speak_with_their_leaf(
     assert!(!lab.folder().exists());
 }
 
-/// Nobody runs a command in a node; what it says is in its log, and from outside it answers.
+/// A VM node runs no commands; its console is logged, and its API answers from outside.
 fn booted(lab: &Lab, (name, uefi, address): &(&str, bool, &str)) {
     let exec = lab.act(&format!("exec {name} -- true"));
     let log = lab.folder().join(format!("log/{name}.log"));
     assert!(exec.code == 2 && exec.stderr.contains(&log.display().to_string()), "{}", exec.all());
-    let said = || String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
-    wait_for("its session on its console", 60, || said().contains("session eth0: Established"));
-    let said = said();
+    let console = || String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
+    wait_for("its session on its console", 60, || console().contains("session eth0: Established"));
+    let console = console();
     let hostname = format!("simulator: hostname {name}");
     for line in [
         "simulator: platform nocloud",
@@ -160,19 +160,20 @@ fn booted(lab: &Lab, (name, uefi, address): &(&str, bool, &str)) {
         "simulator: extension frr 8.4",
         "simulator: service ext-frr running",
     ] {
-        assert!(said.contains(line), "{line}: {said}");
+        assert!(console.contains(line), "{line}: {console}");
     }
-    assert_eq!(said.contains("BdsDxe: starting Boot"), *uefi, "{said}");
+    assert_eq!(console.contains("BdsDxe: starting Boot"), *uefi, "{console}");
     wait_for("its address", 60, || prefixes_of(lab, name).iter().any(|prefix| prefix.starts_with(address)));
     let ping = format!("exec outside -- busybox ping -c 1 -W 2 {address}");
     wait_for("an answer", 30, || lab.act(&ping).code == 0);
 }
 
-/// What comes from a node.
+/// Prefixes received from a node.
 fn prefixes_of(lab: &Lab, name: &str) -> Vec<String> {
     let status = lab.act("status --json").json();
     let prefixes = status["prefixes"].as_array().unwrap();
-    let of = prefixes.iter().filter(|prefix| prefix["of"].as_array().unwrap().iter().any(|it| it == name));
+    let of =
+        prefixes.iter().filter(|prefix| prefix["origins"].as_array().unwrap().iter().any(|it| it == name));
     of.map(|prefix| prefix["prefix"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -187,7 +188,7 @@ fn an_image_that_a_lab_cannot_boot_is_refused_with_the_reason() {
         (PathBuf::from("nowhere.iso"), TALOS, "--image nowhere.iso"),
         (PathBuf::from("text.iso"), TALOS, "it does not start like an ISO image"),
         (nocloud.path(".iso"), "v1.12.4", "says Talos v1.13.9"),
-        (bare, TALOS, "is for the platform metal, and n1 is nocloud"),
+        (bare, TALOS, "is for the platform metal, but n1 has nocloud in the cluster file"),
     ];
 
     for (image, talos, reason) in &cases {
@@ -197,7 +198,7 @@ fn an_image_that_a_lab_cannot_boot_is_refused_with_the_reason() {
         assert!(run.stderr.contains(reason), "{reason}: {}", run.stderr);
     }
 
-    // One for the right platform, without the extension.
+    // An image for the right platform without the extension.
     let plain = lab.desk.path().join("plain");
     let words = format!(
         "image build --talos {TALOS} --platform nocloud --base {} --product iso --name node -o {}",
@@ -207,12 +208,20 @@ fn an_image_that_a_lab_cannot_boot_is_refused_with_the_reason() {
     let run = ichor(lab.desk.path(), &words);
     assert_eq!(run.code, 0, "{}", run.all());
     let run = lab.up(&plain.join("node.iso"), &format!("--talos {TALOS}"));
-    assert!(run.code == 2 && run.stderr.contains("has no extension `frr`, which n1 needs"), "{}", run.all());
+    assert!(
+        run.code == 2 && run.stderr.contains("lacks the extension `frr`, which n1 needs"),
+        "{}",
+        run.all()
+    );
 
-    // A release that the file does not mean, although the image does.
+    // A release that matches the image but not the cluster file.
     let text = CLUSTER.replace("talos: v1.13.9", "talos: v1.12.4");
     fs::write(lab.desk.path().join("ichor.yaml"), text).unwrap();
     let run = lab.up(&nocloud.path(".iso"), &format!("--talos {TALOS}"));
-    assert!(run.code == 2 && run.stderr.contains("n1 is Talos v1.12.4 by the file"), "{}", run.all());
+    assert!(
+        run.code == 2 && run.stderr.contains("n1 has Talos v1.12.4 in the cluster file"),
+        "{}",
+        run.all()
+    );
     assert!(!lab.folder().exists());
 }

@@ -1,4 +1,4 @@
-//! Other programs read every product.
+//! Reads every product with other programs.
 
 use std::fs;
 use std::path::Path;
@@ -16,31 +16,31 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn every_product_is_read_by_others_and_is_always_the_same() {
+fn products_are_readable_by_other_programs_and_reproducible() {
     let parts = Parts::made();
     let all = "netboot,uki,iso,disk,qcow2,installer";
     let built = Built::new(&parts, ".", "nocloud", all);
     let folder = tempfile::tempdir().unwrap();
-    let said = |program: &str, words: &[&str]| done(folder.path(), program, words);
+    let run_program = |program: &str, words: &[&str]| done(folder.path(), program, words);
 
-    // A first file system: what Talos published, byte by byte, and one more segment with the layer of the extension.
-    let whole = fs::read(built.path(".initramfs.xz")).unwrap();
+    // An initramfs: the published one byte for byte, and another segment with the extension layer.
+    let initramfs = fs::read(built.path(".initramfs.xz")).unwrap();
     let base = fs::read(parts.path("initramfs-amd64.xz")).unwrap();
-    assert!(whole.starts_with(&base));
-    fs::write(folder.path().join("tail.zst"), &whole[base.len()..]).unwrap();
-    said("zstd", &["-q", "-d", "tail.zst", "-o", "tail.cpio"]);
-    let listed = said("cpio", &["--quiet", "-t", "-F", "tail.cpio"]);
+    assert!(initramfs.starts_with(&base));
+    fs::write(folder.path().join("tail.zst"), &initramfs[base.len()..]).unwrap();
+    run_program("zstd", &["-q", "-d", "tail.zst", "-o", "tail.cpio"]);
+    let listed = run_program("cpio", &["--quiet", "-t", "-F", "tail.cpio"]);
     assert_eq!(listed.lines().collect::<Vec<_>>(), ["0.sqsh", "extensions.yaml"]);
-    said("cpio", &["--quiet", "-i", "-F", "tail.cpio"]);
-    let layer = said("unsquashfs", &["-s", "0.sqsh"]);
+    run_program("cpio", &["--quiet", "-i", "-F", "tail.cpio"]);
+    let layer = run_program("unsquashfs", &["-s", "0.sqsh"]);
     assert!(layer.contains("Compression zstd") && layer.contains("compression-level 18"), "{layer}");
-    said("unsquashfs", &["-q", "-n", "-d", "tree", "0.sqsh"]);
+    run_program("unsquashfs", &["-q", "-n", "-d", "tree", "0.sqsh"]);
     imager::unpack(&extension(), folder.path());
-    said("diff", &["-r", "--no-dereference", "tree", "bundle/rootfs/rootfs"]);
+    run_program("diff", &["-r", "--no-dereference", "tree", "bundle/rootfs/rootfs"]);
 
-    // A CD: what boots it, and what is on it.
+    // An ISO: its boot records and files.
     let iso = built.path(".iso");
-    let listed = said("isoinfo", &["-R", "-f", "-i", text(&iso)]);
+    let listed = run_program("isoinfo", &["-R", "-f", "-i", text(&iso)]);
     for path in [
         "/boot/vmlinuz",
         "/boot/initramfs.xz",
@@ -50,39 +50,39 @@ fn every_product_is_read_by_others_and_is_always_the_same() {
     ] {
         assert!(listed.lines().any(|line| line == path), "{path}: {listed}");
     }
-    let volume = said("isoinfo", &["-d", "-i", text(&iso)]);
+    let volume = run_program("isoinfo", &["-d", "-i", text(&iso)]);
     assert!(volume.contains("Volume id: TALOS_V1_13_9"), "{volume}");
-    let torito = said(
+    let torito = run_program(
         "xorriso",
         &["-indev", text(&iso), "-report_el_torito", "plain", "-report_system_area", "plain"],
     );
     assert!(torito.contains("BIOS") && torito.contains("UEFI"), "{torito}");
 
-    // A disk, in each of its forms.
+    // A disk in each format.
     let raw = built.path(".raw");
-    let table = said("sgdisk", &["--verify", "--print", text(&raw)]);
+    let table = run_program("sgdisk", &["--verify", "--print", text(&raw)]);
     assert!(table.contains("No problems found"), "{table}");
     for name in ["EFI", "BIOS", "BOOT", "META"] {
         assert!(table.lines().any(|line| line.trim_end().ends_with(name)), "{name}: {table}");
     }
-    said("qemu-img", &["check", text(&built.path(".qcow2"))]);
-    said("qemu-img", &["compare", text(&raw), text(&built.path(".qcow2"))]);
+    run_program("qemu-img", &["check", text(&built.path(".qcow2"))]);
+    run_program("qemu-img", &["compare", text(&raw), text(&built.path(".qcow2"))]);
 
     let cloud = Built::new(&parts, "metal-amd64.iso", "gcp", "gcp");
-    said("tar", &["-xzf", text(&cloud.path(".raw.tar.gz"))]);
-    let table = said("sgdisk", &["--verify", "disk.raw"]);
+    run_program("tar", &["-xzf", text(&cloud.path(".raw.tar.gz"))]);
+    let table = run_program("sgdisk", &["--verify", "disk.raw"]);
     assert!(table.contains("No problems found"), "{table}");
 
     // An installer.
     let installer = format!("oci-archive:{}", text(&built.path("-installer.tar")));
-    let inspected = said("skopeo", &["inspect", "--config", &installer]);
+    let inspected = run_program("skopeo", &["inspect", "--config", &installer]);
     assert!(inspected.contains("/bin/installer") && inspected.contains(TALOS), "{inspected}");
-    said("skopeo", &["copy", "--quiet", &installer, "oci:installer:1"]);
-    said("umoci", &["unpack", "--rootless", "--image", "installer:1", "installer-bundle"]);
-    let there = folder.path().join("installer-bundle/rootfs/usr/install/amd64");
-    assert!(there.join("vmlinuz.efi").exists() && there.join("systemd-boot.efi").exists());
+    run_program("skopeo", &["copy", "--quiet", &installer, "oci:installer:1"]);
+    run_program("umoci", &["unpack", "--rootless", "--image", "installer:1", "installer-bundle"]);
+    let boot_files = folder.path().join("installer-bundle/rootfs/usr/install/amd64");
+    assert!(boot_files.join("vmlinuz.efi").exists() && boot_files.join("systemd-boot.efi").exists());
 
-    // ichor itself knows each of them again.
+    // ichor recognises each product.
     for ending in [".iso", ".raw", ".qcow2", ".efi"] {
         let run = ichor(
             folder.path(),
@@ -92,7 +92,7 @@ fn every_product_is_read_by_others_and_is_always_the_same() {
         assert_eq!(json["platform"], "nocloud", "{ending}: {json:#}");
     }
 
-    // Same input, same bytes, but for what another program writes.
+    // Builds are reproducible, except for the output of other programs.
     let again = Built::new(&parts, ".", "nocloud", all);
     for ending in [".vmlinuz", ".initramfs.xz", ".cmdline", ".efi", ".iso", "-installer.tar"] {
         let sums = [&built, &again].map(|built| Digest::of_bytes(&fs::read(built.path(ending)).unwrap()));

@@ -1,4 +1,4 @@
-//! Images as Talos' own imager makes them: by the programs that it runs, with the words it gives them.
+//! Images as built by Talos' imager: with the same programs and arguments.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::done;
 use super::parts::{Parts, TALOS};
 
-/// Puts an extension's layer and its entry in the list behind a first file system.
+/// Appends an extension's layer and its list entry to an initramfs.
 pub fn initramfs(parts: &Parts, archive: &Path, out: &Path) {
     let folder = tempfile::tempdir().unwrap();
     unpack(archive, folder.path());
@@ -38,7 +38,7 @@ pub fn unpack(archive: &Path, folder: &Path) {
     done(folder, "umoci", &["unpack", "--rootless", "--image", &image, "bundle"]);
 }
 
-/// A unified kernel image. Talos writes its sections itself; here objcopy does, as systemd's manual has it.
+/// A unified kernel image. Talos writes the sections itself; here objcopy adds them, as in systemd's manual.
 pub fn uki(parts: &Parts, initramfs: &Path, line: &str, out: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let release = format!("NAME=\"Talos\"\nID=talos\nVERSION_ID={TALOS}\nPRETTY_NAME=\"Talos ({TALOS})\"\n");
@@ -65,12 +65,12 @@ pub fn uki(parts: &Parts, initramfs: &Path, line: &str, out: &Path) {
     done(folder.path(), "objcopy", &words.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// Where the sections of a stub end in memory.
+/// End of a stub's sections in memory.
 const END: &str = r#"objdump -h "$1" | while read -r nth _ size vma _ _ _; do
     case $nth in [0-9]*) echo $(((0x$size + 0x$vma + 4095) / 4096 * 4096)) ;; esac
 done | sort -n | tail -n 1"#;
 
-/// A CD that boots under BIOS and UEFI.
+/// An ISO that boots under BIOS and UEFI.
 pub fn iso(parts: &Parts, initramfs: &Path, line: &str, out: &Path) {
     let line = line.replacen(" slab_nomerge", " talos.halt_if_installed=1 slab_nomerge", 1);
     let folder = tempfile::tempdir().unwrap();
@@ -88,7 +88,7 @@ pub fn iso(parts: &Parts, initramfs: &Path, line: &str, out: &Path) {
     done(folder.path(), "grub-mkrescue", &words);
 }
 
-/// The files of a CD, with an image of a FAT volume that has those of UEFI once more.
+/// The files of an ISO, with a FAT image that repeats those for UEFI.
 fn tree(parts: &Parts, initramfs: &Path, line: &str, folder: &TempDir) -> std::path::PathBuf {
     let tree = folder.path().join("tree");
     for folder in ["boot/grub", "EFI/BOOT", "EFI/Linux", "loader"] {

@@ -1,7 +1,7 @@
-//! Images of the simulator of Talos, booted in qemu beside a real FRR.
+//! Images with the simulator of Talos, booted in qemu next to a real FRR.
 //!
-//! [`Parts`](parts::Parts) are what Talos publishes of a release, with the simulator in them. [`imager`] makes images of them
-//! with the programs that Talos' own imager runs, and a [`Rack`](rack::Rack) is the leaf that a machine is plugged into, and the
+//! [`Parts`](parts::Parts) are the files of a release, with the simulator instead of Talos. [`imager`] builds images from
+//! them with the programs of Talos' imager. A [`Rack`](rack::Rack) is the leaf that a machine is connected to, and the
 //! volume with its configuration.
 
 mod boot;
@@ -18,27 +18,27 @@ use std::process::{Command, Stdio};
 
 use ichor_image::oci::Digest;
 
-/// Runs a program in a folder, which has to work, and returns what it says.
+/// Runs a program in a folder, which must succeed, and returns its output.
 fn done(folder: &Path, program: &str, words: &[&str]) -> String {
     let output = Command::new(program).args(words).current_dir(folder).stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("{program}: {error}; scripts/tools installs it"));
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
-        "{program} {words:?}: {}\n{said}{}",
+        "{program} {words:?}: {}\n{text}{}",
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
-    said
+    text
 }
 
-/// What is made once for some bytes and kept as long as these are the same, in the folder of cargo for such things.
+/// A build artifact cached by its input in cargo's temporary folder.
 fn kept(name: &str, of: &[&[u8]], make: impl FnOnce(&Path)) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path =
         folder.join(format!("{name}-{}", Digest::of_bytes(&of.concat()).to_string().replace(':', "-")));
     if !path.exists() {
-        // Tests that need the same wait for the one that makes it.
+        // Concurrent tests wait for the first one to build it.
         let lock = fs::File::create(folder.join(format!("{name}.lock"))).unwrap();
         lock.lock().unwrap();
         if !path.exists() {

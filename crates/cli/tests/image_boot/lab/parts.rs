@@ -1,6 +1,6 @@
-//! What Talos publishes of a release, as far as it boots machines; with the simulator in the place of Talos.
+//! The bootable files of a Talos release, with the simulator instead of Talos.
 //!
-//! Names and forms are those of Talos' releases: `initramfs-amd64.xz` is packed with zstd, as it is there.
+//! Names and formats are those of Talos' releases: `initramfs-amd64.xz` is compressed with zstd, as in releases.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,20 +12,20 @@ use super::{done, imager, kept};
 use crate::common::target;
 use ichor_testbed::lab::script_output;
 
-/// The release that the simulator stands for.
+/// The simulated release.
 pub const TALOS: &str = "v1.13.9";
 
-/// What Talos' imager tells the kernel of machines of its platform metal.
+/// Kernel command line of Talos' imager for the platform metal.
 const LINE: &str = "talos.platform=metal console=tty0 init_on_alloc=1 slab_nomerge pti=on consoleblank=0 \
     nvme_core.io_timeout=4294967295 printk.devkmsg=on selinux=1 module.sig_enforce=1 proc_mem.force_override=never";
 
-/// A release.
+/// The files of a release.
 pub struct Parts {
     folder: PathBuf,
 }
 
 impl Parts {
-    /// Those with the simulator as it is built.
+    /// The files with the current simulator.
     pub fn made() -> Self {
         let program = target().join("debug/ichor-simulator");
         let program = fs::read(&program)
@@ -37,7 +37,7 @@ impl Parts {
         Self { folder }
     }
 
-    /// One of them.
+    /// Path of a file.
     pub fn path(&self, name: &str) -> PathBuf {
         let path = self.folder.join(name);
         assert!(path.exists(), "no {name} in {}", self.folder.display());
@@ -58,7 +58,7 @@ fn make(program: &[u8], lab: &Path, folder: &Path) {
     installer_base(folder);
 }
 
-/// The image that an installer is made of: one layer, with a program that is none.
+/// The base image of an installer: one layer with a placeholder program.
 fn installer_base(folder: &Path) {
     let scratch = tempfile::tempdir().unwrap();
     fs::create_dir_all(scratch.path().join("root/usr/bin")).unwrap();

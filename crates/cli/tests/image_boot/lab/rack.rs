@@ -1,4 +1,4 @@
-//! A leaf with real FRR, a machine in qemu that is plugged into it, and the volume with the machine's configuration.
+//! A leaf with real FRR, a machine in qemu connected to it, and the volume with the machine's configuration.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{LabMachine, wait_for};
 use ichor_testbed::vm::qemu;
 
-/// The node's address.
+/// Address of the node.
 pub const ADDRESS: &str = "10.12.10.1";
 
-/// The address of its port.
+/// MAC address of its port.
 const PORT: &str = "52:54:00:12:00:01";
 
-/// Seconds that an emulated machine may take to come up, and after which qemu ends by itself.
-const PATIENCE: u64 = 280;
+/// Time limit in seconds for an emulated machine to boot, after which qemu exits.
+const BOOT_TIMEOUT: u64 = 280;
 
 pub const SECRETS: &str = include_str!("../../../../talos/tests/data/clusters/single-v1.12/secrets.yaml");
 
@@ -40,7 +40,7 @@ defaults: {platform: nocloud, boot: {from: cidata}, install: {disk: /dev/sda}}
 nodes: [{name: n1, role: controlplane, index: 1, macs: ["52:54:00:12:00:01"]}]
 "#;
 
-/// The archive of the extension with Debian's FRR, and the real agent in it.
+/// The extension archive with Debian's FRR and the real agent.
 pub fn extension() -> PathBuf {
     let agent = agent();
     let of = [fs::read(env!("CARGO_BIN_EXE_ichor")).unwrap(), fs::read(&agent).unwrap()];
@@ -52,14 +52,14 @@ pub fn extension() -> PathBuf {
     folder.join("frr.tar")
 }
 
-/// A leaf, and what `ichor build` writes for the node beside it.
+/// A leaf, and the build output for its node.
 pub struct Rack {
     leaf: LabMachine,
     build: TempDir,
 }
 
 impl Rack {
-    /// A leaf that runs, with a port for the node.
+    /// Starts a leaf with a port for the node.
     pub fn new() -> Self {
         let build = folder(&[("ichor.yaml", CLUSTER), ("talosctl.yaml", SECRETS)]);
         for words in ["secrets import talosctl.yaml --plain -o secrets.yaml", "build -o out"] {
@@ -79,32 +79,32 @@ impl Rack {
         self.build.path().join("out/lab/nodes/n1/cidata.iso")
     }
 
-    /// What the leaf says of the node.
+    /// The leaf's state of the node.
     fn neighbour(&self) -> Value {
-        let said = self.leaf.ask("vtysh -c 'show bgp neighbors eth0 json'");
-        serde_json::from_str::<Value>(&said).unwrap()["eth0"].take()
+        let output = self.leaf.ask("vtysh -c 'show bgp neighbors eth0 json'");
+        serde_json::from_str::<Value>(&output).unwrap()["eth0"].take()
     }
 
-    /// How often the leaf had a session with the node.
+    /// Number of sessions that the leaf established with the node.
     fn sessions(&self) -> u64 {
         self.neighbour()["connectionsEstablished"].as_u64().unwrap()
     }
 
-    /// Switches the node on, with what it boots from.
+    /// Boots the node from these media.
     pub fn boot(&self, firmware: &[String]) -> Guest<'_> {
-        // The qemu of an earlier one ends a moment after the one who watches its time.
+        // The qemu of an earlier test exits shortly after its supervisor.
         let is_free = || self.leaf.ask("cat /sys/class/net/eth0/carrier").trim() == "0";
         wait_for("a free port", is_free, || self.leaf.ask("ip link"));
         Guest::new(self, firmware)
     }
 }
 
-/// The node, as long as it is switched on.
+/// The running node, stopped on drop.
 pub struct Guest<'r> {
     rack: &'r Rack,
     qemu: Child,
     folder: TempDir,
-    /// How often the leaf had a session before.
+    /// Number of sessions before the boot.
     sessions: u64,
 }
 
@@ -113,7 +113,7 @@ impl<'r> Guest<'r> {
         let (folder, sessions) = (tempfile::tempdir().unwrap(), rack.sessions());
         let console = fs::File::create(folder.path().join("console")).unwrap();
         let volume = format!("if=none,id=cidata,media=cdrom,readonly=on,file={}", rack.volume().display());
-        let qemu = qemu(&["nsenter", "--net", "--target", rack.leaf.pid()], PATIENCE)
+        let qemu = qemu(&["nsenter", "--net", "--target", rack.leaf.pid()], BOOT_TIMEOUT)
             .args(["-machine", "q35", "-m", "1024"])
             .args(["-drive", &volume, "-device", "ide-cd,drive=cidata,bus=ide.1"])
             .args(["-netdev", "tap,id=port,ifname=eth0,script=no,downscript=no"])
@@ -126,24 +126,24 @@ impl<'r> Guest<'r> {
         Self { rack, qemu, folder, sessions }
     }
 
-    /// What stands on its console.
+    /// Console output.
     pub fn console(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.folder.path().join("console")).unwrap()).into_owned()
     }
 
-    /// What the simulator said, line by line.
-    pub fn said(&self) -> Vec<String> {
+    /// Output lines of the simulator.
+    pub fn simulator_lines(&self) -> Vec<String> {
         let console = self.console();
         let lines = console.lines().filter_map(|line| line.split_once("simulator: "));
         lines.map(|(_, line)| line.trim().to_owned()).collect()
     }
 
-    /// Waits until both ends say that there is a session, and the leaf has a route to the node.
+    /// Waits until both ends report an established session and the leaf has a route to the node.
     pub fn routes(&mut self) {
         let start = Instant::now();
         while !self.is_routed() {
-            let is_over =
-                start.elapsed() > Duration::from_secs(PATIENCE) || self.qemu.try_wait().unwrap().is_some();
+            let is_over = start.elapsed() > Duration::from_secs(BOOT_TIMEOUT)
+                || self.qemu.try_wait().unwrap().is_some();
             assert!(!is_over, "no routes\n{}\n{}", self.console(), self.rack.neighbour());
             thread::sleep(Duration::from_millis(250));
         }
@@ -164,14 +164,14 @@ impl Drop for Guest<'_> {
     }
 }
 
-/// What qemu is told to boot a kernel by itself.
+/// qemu arguments for a direct kernel boot.
 pub fn netboot(kernel: &Path, initramfs: &Path, line: &str) -> Vec<String> {
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let words = ["-kernel".to_owned(), text(kernel), "-initrd".to_owned(), text(initramfs)];
     words.into_iter().chain(["-append".to_owned(), line.to_owned()]).collect()
 }
 
-/// What a machine starts with.
+/// Firmware of a machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Firmware {
     /// SeaBIOS.
@@ -181,13 +181,13 @@ pub enum Firmware {
 }
 
 impl Firmware {
-    /// What qemu is told to boot from a CD.
+    /// qemu arguments for booting from a CD.
     pub fn cd(self, image: &Path) -> Vec<String> {
         let drive = format!("if=none,id=boot,media=cdrom,readonly=on,file={}", image.display());
         self.with(&["-drive", &drive, "-device", "ide-cd,drive=boot,bus=ide.0,bootindex=0"])
     }
 
-    /// What qemu is told to boot from a disk in this format, which it does not change.
+    /// qemu arguments for booting from a disk in this format, without changing it.
     pub fn disk(self, image: &Path, format: &str) -> Vec<String> {
         let drive = format!("if=none,id=boot,format={format},snapshot=on,file={}", image.display());
         self.with(&["-drive", &drive, "-device", "virtio-blk-pci,drive=boot,bootindex=0"])

@@ -1,5 +1,5 @@
-//! A lab that runs, tested, made different on purpose, and interrupted. Daemons are Debian 13's, as `scripts/lab-root` unpacked
-//! them, where no other are named.
+//! Tests a running lab, also after manual changes and interrupted. The daemons are those of Debian 13, as unpacked by
+//! `scripts/lab-root`, unless stated otherwise.
 
 mod backend;
 
@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::common::{Run, agent, command, folder, ichor};
 use crate::lab_test::CLUSTER;
 
-/// A lab that ends with the test, however the test ends.
+/// A lab that is removed on drop.
 struct Lab {
     name: String,
     desk: tempfile::TempDir,
@@ -34,7 +34,7 @@ impl Lab {
         Self::up_with(test, cluster, own, |lab, root| ichor(lab.desk.path(), &lab.words(root)))
     }
 
-    /// The same with GoBGP 4, on a file system that lasts as long as the lab.
+    /// A lab with GoBGP 4, on a temporary root file system.
     fn up_with_gobgp_4(test: &str, cluster: &str) -> Self {
         let root = |desk: &Path| {
             let root = desk.join("root");
@@ -84,7 +84,7 @@ impl Lab {
         ichor(self.desk.path(), &format!("lab test {} {words}", self.name))
     }
 
-    fn tell(&self, router: &str, lines: &[&str]) {
+    fn configure(&self, router: &str, lines: &[&str]) {
         let mut vtysh = command(
             self.desk.path(),
             &format!("lab exec --lab {} {router} -- vtysh -c configure", self.name),
@@ -109,62 +109,66 @@ fn made(name: &str) -> PathBuf {
     root.canonicalize().unwrap()
 }
 
-fn row<'v>(told: &'v Value, name: &str) -> &'v Value {
-    let rows = told["results"].as_array().unwrap();
-    rows.iter().find(|row| row["failure"]["name"] == name).unwrap_or_else(|| panic!("{name}: {told:#}"))
+fn row<'v>(report: &'v Value, name: &str) -> &'v Value {
+    let rows = report["results"].as_array().unwrap();
+    rows.iter().find(|row| row["failure"]["name"] == name).unwrap_or_else(|| panic!("{name}: {report:#}"))
 }
 
 #[test]
-fn what_fails_is_measured_and_what_differs_is_named() {
+fn failures_are_measured_and_differences_are_named() {
     let lab = Lab::up("trial", CLUSTER);
 
-    // All is as foreseen, and BFD notices a cable that loses packets.
+    // Everything matches the prediction, and BFD detects a cable that drops packets.
     let run = lab.test("--fail row1:eth0 --fail row2:metallb --json --html report.html --junit report.xml");
 
     assert_eq!(run.code, 0, "{}", run.all());
-    let told = run.json();
+    let report = run.json();
     assert_eq!(
-        (&told["ok"], &told["link_failure"], &told["emulated"]),
+        (&report["ok"], &report["link_failure"], &report["emulated"]),
         (&true.into(), &"silent".into(), &false.into())
     );
-    let cable = row(&told, "row1:eth0");
+    let cable = row(&report, "row1:eth0");
     let ms = cable["outage"]["duration_ms"].as_u64().unwrap();
-    assert!((300..3000).contains(&ms), "{told:#}");
+    assert!((300..3000).contains(&ms), "{report:#}");
     assert_eq!(cable["expected"], "nothing is lost");
-    let speaker = row(&told, "row2:metallb");
+    let speaker = row(&report, "row2:metallb");
     assert!(speaker["observed"].as_str().unwrap().contains("203.0.113.3/32 is gone"), "{speaker:#}");
     assert_eq!(speaker["expected"], speaker["observed"]);
     let page = fs::read_to_string(lab.desk.path().join("report.html")).unwrap();
-    assert!(page.contains("as foreseen") && page.contains("row1:eth0") && page.contains("<svg"));
+    assert!(page.contains("as predicted") && page.contains("row1:eth0") && page.contains("<svg"));
     let junit = fs::read_to_string(lab.desk.path().join("report.xml")).unwrap();
     assert!(junit.contains("tests=\"3\" failures=\"0\""), "{junit}");
 
-    // A cable that loses its carrier is noticed at once, and a speaker that says so.
+    // The loss of a carrier and a closed speaker session are detected immediately.
     let run = lab.test("--carrier --fail spine1 --fail row1:metallb --json");
     assert_eq!(run.code, 0, "{}", run.all());
-    let told = run.json();
-    assert!(row(&told, "spine1")["outage"]["duration_ms"].as_u64().unwrap() < 3000, "{told:#}");
+    let report = run.json();
+    assert!(row(&report, "spine1")["outage"]["duration_ms"].as_u64().unwrap() < 3000, "{report:#}");
 
-    // A leaf that somebody changed. FRR looks at changed filters only after some seconds.
-    lab.tell("leaf1", &["ip prefix-list NODES-ALLOWED-v4 seq 1 deny 10.10.10.10/32"]);
-    let run = (0..8).map(|_| lab.test("--k 0")).find(|run| run.code != 0).expect("the leaf is another one");
+    // A manually changed leaf. FRR applies changed filters after some seconds.
+    lab.configure("leaf1", &["ip prefix-list NODES-ALLOWED-v4 seq 1 deny 10.10.10.10/32"]);
+    let run =
+        (0..8).map(|_| lab.test("--k 0")).find(|run| run.code != 0).expect("the changed leaf is detected");
     assert_eq!(run.code, 1, "{}", run.all());
     assert!(run.stdout.contains("to 10.10.10.10/32"), "{}", run.stdout);
-    assert!(run.stdout.contains("spine1: 1 path to 10.10.10.10/32, and 2 foreseen"), "{}", run.stdout);
-    lab.tell("leaf1", &["no ip prefix-list NODES-ALLOWED-v4 seq 1 deny 10.10.10.10/32"]);
+    assert!(run.stdout.contains("spine1: 1 path to 10.10.10.10/32, expected 2"), "{}", run.stdout);
+    lab.configure("leaf1", &["no ip prefix-list NODES-ALLOWED-v4 seq 1 deny 10.10.10.10/32"]);
 
-    // Who is interrupted heals what it cut.
+    // An interrupted test heals the injected failure.
     let mut child = command(lab.desk.path(), &format!("lab test {} --fail row1:eth1 --fail row1", lab.name));
     let child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     thread::sleep(Duration::from_secs(4));
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("what was cut works again"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && message.contains("the injected failure is healed"),
+        "{message}"
+    );
     let run = lab.test("--k 0");
     assert_eq!(run.code, 0, "{}", run.all());
 
-    // What was not built cannot be tested.
+    // A changed cluster file cannot be tested.
     fs::write(lab.desk.path().join("ichor.yaml"), CLUSTER.replace("4200000991", "4200000891")).unwrap();
     let run = lab.test("--k 0");
     assert!(run.code == 2 && run.stderr.contains("`ichor lab up --replace --name"), "{}", run.stderr);

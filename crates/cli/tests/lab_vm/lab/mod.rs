@@ -1,6 +1,6 @@
-//! A lab of somebody who is not root, with VRFs. All daemons are Debian 13's, as `scripts/lab-root` unpacked them.
+//! A lab of an unprivileged user, with VRFs and the daemons of Debian 13, as unpacked by `scripts/lab-root`.
 //!
-//! A virtual machine takes its time to boot, so one test does everything in one.
+//! A virtual machine is slow to boot, so one test covers everything.
 
 mod shell;
 mod user;
@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use user::User;
 
-/// The example with MetalLB behind a VRF, with one node: more would take long on an emulated processor.
+/// The example with MetalLB in a VRF, with one node: more are slow on an emulated processor.
 fn cluster() -> String {
     let example = include_str!("../../../../../examples/metallb/ichor.yaml");
     let others = ["name: cp2", "name: cp3", "name: wk"];
@@ -21,27 +21,27 @@ fn cluster() -> String {
 }
 
 #[test]
-fn a_lab_of_somebody_who_is_not_root_is_as_any_other() {
+fn a_lab_of_an_unprivileged_user_works_like_any_other() {
     let user = User::new(&[("ichor.yaml", &cluster())]);
 
-    comes_up(&user);
-    is_as_foreseen(&user);
-    is_looked_into_and_cut(&user);
+    assert_comes_up(&user);
+    assert_matches_prediction(&user);
+    assert_status_and_cut(&user);
     shell::streams_and_codes(&user);
     shell::files(&user);
     shell::signals(&user);
     shell::terminal(&user);
     shell::several_at_once(&user);
     shell::given_up(&user);
-    dies_and_is_told(&user);
+    assert_death_is_reported(&user);
 }
 
-fn comes_up(user: &User) {
+fn assert_comes_up(user: &User) {
     let up = user.up();
 
     assert_eq!(up.code, 0, "{}", up.all());
     assert!(up.stderr.contains("the lab runs on an emulated processor"), "{}", up.stderr);
-    // The node with two leafs and its speaker, and each leaf with two spines.
+    // Sessions of the node with two leafs and its speaker, and of each leaf with two spines.
     assert_eq!(up.stdout.matches("established").count(), 7, "{}", up.all());
     let again = user.up();
     assert_eq!(again.code, 0, "{}", again.all());
@@ -50,26 +50,26 @@ fn comes_up(user: &User) {
     assert!(list.stdout.contains("running in a virtual machine"), "{}", list.all());
     let file = user.desk.path().canonicalize().unwrap().join("ichor.yaml").display().to_string();
     assert!(list.stdout.contains(&file), "{}", list.all());
-    assert!(up.stderr.contains("BFD waits 10 times as long"), "{}", up.stderr);
+    assert!(up.stderr.contains("BFD intervals are 10 times as long"), "{}", up.stderr);
 }
 
-/// Packets are no more than an emulated processor carries beside the daemons.
-fn is_as_foreseen(user: &User) {
+/// The packet rate is limited to what an emulated processor can handle.
+fn assert_matches_prediction(user: &User) {
     let test = user.ichor("lab test ichor.yaml --k 0");
 
     assert_eq!(test.code, 0, "{}", test.all());
 }
 
-fn is_looked_into_and_cut(user: &User) {
+fn assert_status_and_cut(user: &User) {
     let vrf = user.ichor("lab exec cp1 -- ip -brief link show type vrf");
     assert!(vrf.code == 0 && vrf.stdout.starts_with("metallb "), "{}", vrf.all());
     let code = user.ichor("lab exec cp1 -- sh -c exit\u{a0}7");
     assert_eq!(code.code, 7, "{}", code.all());
-    let nobody = user.ichor("lab exec cp9 -- true");
+    let unknown = user.ichor("lab exec cp9 -- true");
     assert!(
-        nobody.code == 2 && nobody.stderr.contains("nothing in this lab is called `cp9`"),
+        unknown.code == 2 && unknown.stderr.contains("unknown name `cp9` in this lab"),
         "{}",
-        nobody.all()
+        unknown.all()
     );
 
     let cut = user.ichor("lab cut cp1:fab0");
@@ -81,7 +81,7 @@ fn is_looked_into_and_cut(user: &User) {
     assert_eq!(link.stdout.trim(), "down");
 }
 
-fn dies_and_is_told(user: &User) {
+fn assert_death_is_reported(user: &User) {
     let running = user.start(&["sleep", "100"]);
     user.wait_for_command("sleep 100");
     let qemu: i32 = fs::read_to_string(user.state().join("lock")).unwrap().trim().parse().unwrap();
@@ -90,7 +90,7 @@ fn dies_and_is_told(user: &User) {
     let run = running.end();
 
     assert_eq!(run.code, 2, "{}", run.all());
-    assert!(run.stderr.contains("the virtual machine ended before the command did"), "{}", run.stderr);
+    assert!(run.stderr.contains("the virtual machine exited before the command finished"), "{}", run.stderr);
     let list = user.ichor("lab ls");
     assert!(list.stdout.contains("dead"), "{}", list.all());
     let down = user.ichor("lab down");

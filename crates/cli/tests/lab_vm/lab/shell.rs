@@ -1,4 +1,4 @@
-//! What a command inside has of whoever started it.
+//! Streams, files, signals and terminals of commands in the virtual machine.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -20,11 +20,11 @@ pub fn streams_and_codes(user: &User) {
     let missing = run(&mut user.inside(&["there-is-no-such-program"]));
     assert_eq!(missing.code, 2);
     assert!(missing.stderr.contains("cannot run there-is-no-such-program"), "{}", missing.stderr);
-    let told =
+    let result =
         run(user.inside(&["sh", "-c", "echo $WORD $ICHOR_LAB_EMULATED; id -u; pwd"]).env("WORD", "told"));
-    assert_eq!(told.stdout, format!("told 1\n0\n{}\n", user.desk.path().canonicalize().unwrap().display()));
+    assert_eq!(result.stdout, format!("told 1\n0\n{}\n", user.desk.path().canonicalize().unwrap().display()));
 
-    // More than any buffer holds, through and back.
+    // More data than any buffer holds, in both directions.
     let sent: Vec<u8> =
         (0_u32..2_500_000).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     let mut child = user.inside(&["cat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -34,7 +34,7 @@ pub fn streams_and_codes(user: &User) {
     child.stdout.take().unwrap().read_to_end(&mut came).unwrap();
     sender.join().unwrap();
     assert!(child.wait().unwrap().success());
-    assert!(came == sent, "{} of {} bytes came, or others", came.len(), sent.len());
+    assert!(came == sent, "{} of {} bytes were received, or they differ", came.len(), sent.len());
 }
 
 pub fn files(user: &User) {
@@ -51,7 +51,7 @@ pub fn files(user: &User) {
     assert_eq!(fs::metadata(desk.join("report")).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!desk.join("forgotten").exists());
 
-    // What was written before is not written again.
+    // Earlier files are not copied again.
     fs::write(desk.join("report"), "of somebody else").unwrap();
     let nothing = inside("--file report", "false");
     assert_eq!(nothing.code, 1);
@@ -85,11 +85,11 @@ pub fn terminal(user: &User) {
     let run = run(&mut script);
 
     assert!(run.stdout.contains("33 101\r\ncode 0\r\n"), "{}", run.all());
-    assert!(run.stdout.contains(" icanon"), "the terminal is as it was: {}", run.all());
+    assert!(run.stdout.contains(" icanon"), "the terminal is restored: {}", run.all());
 }
 
 pub fn several_at_once(user: &User) {
-    // Each waits for the other.
+    // The commands wait for each other.
     let meet = |own: &str, other: &str| {
         let script = format!("touch /run/{own}; until test -e /run/{other}; do sleep 0.1; done; echo {own}");
         user.start(&["timeout", "60", "sh", "-c", &script])
@@ -108,7 +108,7 @@ pub fn given_up(user: &User) {
     running.0.kill().unwrap();
     running.0.wait().unwrap();
 
-    // The next has the same port, and none of what was said to the other.
+    // The next command uses the same port without data of the previous one.
     let next = run(&mut user.inside(&["echo", "next"]));
     assert_eq!((next.code, &*next.stdout), (0, "next\n"), "{}", next.all());
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Somebody who is not root, with a folder and a lab.
+//! An unprivileged user with a folder and a lab.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -14,10 +14,10 @@ use crate::common::{Run, agent, folder};
 /// The user `nobody` of Debian.
 const NOBODY: u32 = 65534;
 
-/// The cluster's name is the lab's.
+/// Name of the cluster and of the lab.
 const LAB: &str = "rack";
 
-/// A user, whose lab ends with the test, however the test ends.
+/// A user whose lab is removed on drop.
 pub struct User {
     pub desk: TempDir,
     runtime: TempDir,
@@ -33,12 +33,12 @@ impl User {
         user
     }
 
-    /// The folder of the lab.
+    /// Folder of the lab.
     pub fn state(&self) -> PathBuf {
         self.runtime.path().join("ichor/lab").join(LAB)
     }
 
-    /// `ichor` as that user. A no-break space is a space within a word.
+    /// Runs `ichor` as that user. A no-break space is a space within an argument.
     pub fn command(&self, words: &str) -> Command {
         let mut command = Command::new("setpriv");
         let id = NOBODY.to_string();
@@ -61,20 +61,20 @@ impl User {
         self.ichor(&words)
     }
 
-    /// A command in the virtual machine, beside the lab.
+    /// Runs a command in the virtual machine, next to the lab.
     pub fn inside(&self, words: &[&str]) -> Command {
         let mut command = self.command(&format!("lab inside --lab {LAB} --"));
         command.args(words);
         command
     }
 
-    /// Starts one.
+    /// Starts a command in the virtual machine.
     pub fn start(&self, words: &[&str]) -> Running {
         let child = self.inside(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         Running(child)
     }
 
-    /// Waits until a command runs inside.
+    /// Waits until a command runs in the virtual machine.
     pub fn wait_for_command(&self, line: &str) {
         let start = Instant::now();
         while self.count(line) == 0 {
@@ -83,7 +83,7 @@ impl User {
         }
     }
 
-    /// How many processes inside have this command line.
+    /// Number of processes in the virtual machine with this command line.
     pub fn count(&self, line: &str) -> usize {
         let list = run(&mut self.inside(&["ps", "-eo", "args"]));
         list.stdout.lines().filter(|args| args.trim() == line).count()
@@ -96,25 +96,25 @@ impl Drop for User {
     }
 }
 
-/// Where what the virtual machine boots is kept from run to run.
+/// Cache folder of boot files, shared by all runs.
 fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab-vm")
 }
 
-/// A command that runs.
+/// A running command.
 pub struct Running(pub Child);
 
 impl Running {
     pub fn end(self) -> Run {
-        told(&self.0.wait_with_output().unwrap())
+        to_run(&self.0.wait_with_output().unwrap())
     }
 }
 
 pub fn run(command: &mut Command) -> Run {
-    told(&command.output().unwrap())
+    to_run(&command.output().unwrap())
 }
 
-fn told(output: &std::process::Output) -> Run {
+fn to_run(output: &std::process::Output) -> Run {
     Run {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

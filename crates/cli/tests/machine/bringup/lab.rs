@@ -1,20 +1,20 @@
-//! What takes longer or needs more: runs that are killed at every step with machines, and machines on a real libvirt.
+//! Slow tests: runs killed at every step with machines, and machines on a real libvirt.
 
 use super::proxmox::Site;
-use super::{found_by_others, hosted};
+use super::{hosted, without_dhcp_addresses};
 use crate::common::Run;
 use ichor_testbed::libvirt::LibvirtHost;
 
 const STEPS: [&str; 4] = ["make", "attach", "start", "eject"];
 
 #[test]
-fn killed_at_every_step_with_machines_it_goes_on_and_makes_none_twice() {
-    // With numbers of their own, and with whichever are free.
+fn a_run_killed_at_every_step_resumes_without_creating_a_machine_twice() {
+    // With configured VM numbers, and with free ones.
     for (vm, ids) in [("first_id: 300", [311, 312]), ("nic: virtio", [100, 101])] {
         for step in STEPS {
             for state in ["started", "done"] {
                 let site = Site::new(2, vm);
-                site.pve.state().patience = 3;
+                site.pve.state().polls = 3;
 
                 let came = site.up_killed(|event| event["step"] == step && event["state"] == state);
                 site.up_well();
@@ -26,7 +26,7 @@ fn killed_at_every_step_with_machines_it_goes_on_and_makes_none_twice() {
     }
 }
 
-/// A cluster on a real libvirt with QEMU. What its machines boot is nothing; simulated nodes answer in their place while they are on.
+/// A cluster on a real libvirt with QEMU. The machines boot nothing; simulated nodes answer while they are on.
 struct Libvirt(LibvirtHost);
 
 const ICHOR: &str = env!("CARGO_BIN_EXE_ichor");
@@ -38,7 +38,7 @@ impl Libvirt {
         let machine = &host.0;
         machine.ask("ip link add br0 type bridge && ip link set br0 up");
         machine.ask("mkdir -p /tmp/given && head -c 131072 /dev/zero >/tmp/given/talos.iso");
-        // The folder of the cluster, with secrets; the machines are those of a file with their hypervisor.
+        // The folder of the cluster with secrets; the machines come from a file with a hypervisor.
         machine.ask(&format!(
             "cd /tmp && {ICHOR} lab nodes 2 -o site --id 7 --detach && {ICHOR} lab nodes stop -o site"
         ));
@@ -46,7 +46,7 @@ impl Libvirt {
         let vm = "memory: 1GiB, disk: 1GiB, firmware: seabios";
         let file = hosted(&file, HYPERVISOR, vm).replace("iso: talos.iso", "iso: /tmp/given/talos.iso");
         machine.write("/tmp/site/machines.yaml", &file);
-        machine.write("/tmp/site/ichor.yaml", &found_by_others(&file));
+        machine.write("/tmp/site/ichor.yaml", &without_dhcp_addresses(&file));
         let times = "--install 30ms --boot 20ms --start 5ms";
         machine.ask(&format!(
             "cd /tmp/site && {ICHOR} lab nodes --cluster machines.yaml --off --detach {times}"
@@ -72,7 +72,7 @@ impl Libvirt {
 }
 
 #[test]
-fn machines_on_libvirt_are_made_started_configured_ejected_and_taken_away() {
+fn machines_on_libvirt_are_created_started_configured_ejected_and_deleted() {
     let site = Libvirt::new();
     let at = "--node-address cp1=127.7.128.11 --node-address worker1=127.7.128.12";
 
@@ -95,7 +95,7 @@ fn machines_on_libvirt_are_made_started_configured_ejected_and_taken_away() {
     let left = site.ichor("verify --json").json();
     let checks = left["nodes"][0]["checks"].as_array().unwrap();
     let drives = checks.iter().find(|outcome| outcome["check"] == "drives").unwrap();
-    assert!(drives["evidence"].as_str().unwrap().contains("sda has talos.iso with Talos"), "{drives}");
+    assert!(drives["evidence"].as_str().unwrap().contains("sda has talos.iso (boots Talos)"), "{drives}");
 
     let down = site.ichor("down --yes --no-kubeconfig");
     assert_eq!(down.code, 0, "{}", down.all());

@@ -1,4 +1,4 @@
-//! A machine of metal, from its controller to a healthy cluster.
+//! A physical machine, from its BMC to a healthy cluster.
 
 use super::power;
 use crate::common::{Run, ichor_with};
@@ -32,24 +32,24 @@ impl Site {
 
     fn ichor(&self, words: &str) -> Run {
         let run = ichor_with(&self.nodes.folder(), words, &[("BMC", PASSWORD)]);
-        assert!(!run.all().contains(PASSWORD), "a secret is told: {}", run.all());
+        assert!(!run.all().contains(PASSWORD), "a secret is printed: {}", run.all());
         let state = self.controller.state();
-        assert_eq!(state.faults, [""; 0], "the controller refuses this");
-        assert_eq!(state.sessions, [""; 0], "sessions are few: each is closed");
+        assert_eq!(state.faults, [""; 0], "rejected by the BMC");
+        assert_eq!(state.sessions, [""; 0], "every session is closed");
         run
     }
 }
 
 #[test]
-fn a_machine_of_metal_gets_its_cd_is_switched_on_and_becomes_a_cluster() {
+fn a_physical_machine_boots_its_cd_and_becomes_a_cluster() {
     let site = Site::new();
 
     let run = site.ichor("up --kubeconfig kubeconfig --json");
 
     assert_eq!(run.code, 0, "{}", run.all());
-    let told = events(&run.stdout);
+    let event_log = events(&run.stdout);
     let own: Vec<_> =
-        steps(&told).into_iter().filter(|(node, _)| *node == "cp1").map(|(_, step)| step).collect();
+        steps(&event_log).into_iter().filter(|(node, _)| *node == "cp1").map(|(_, step)| step).collect();
     assert_eq!(own[..5], ["attach", "start", "apply", "bootstrap", "health"]);
     assert!(own.contains(&"eject") && own.contains(&"kubeconfig"), "{own:?}");
     site.nodes.assert_up();
@@ -65,11 +65,11 @@ fn a_machine_of_metal_gets_its_cd_is_switched_on_and_becomes_a_cluster() {
     assert!(again.stderr.contains("nothing to do"), "{}", again.all());
     let down = site.ichor("down --yes --no-kubeconfig");
     assert_eq!(down.code, 0, "{}", down.all());
-    assert_eq!(site.controller.state().resets, ["On"], "it stays, and stays on");
+    assert_eq!(site.controller.state().resets, ["On"], "the machine is kept and stays on");
 }
 
 #[test]
-fn a_cd_that_a_controller_boots_each_time_is_told() {
+fn a_cd_that_a_bmc_boots_every_time_is_reported() {
     let site = Site::new();
     let up = site.ichor("up --kubeconfig kubeconfig");
     assert_eq!(up.code, 0, "{}", up.all());

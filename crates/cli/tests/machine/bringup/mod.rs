@@ -1,4 +1,4 @@
-//! `ichor up` from nothing, where somebody provides the machines: a stand-in switches them on, and simulated nodes are what then boots.
+//! `ichor up` with machine providers: a stand-in powers machines on, which then boot as simulated nodes.
 
 mod lab;
 mod metal;
@@ -9,7 +9,7 @@ use std::fs;
 use crate::common::ichor;
 use crate::simulated::Simulated;
 
-/// What is said of a cluster of simulated nodes so that its machines are `hypervisor`'s.
+/// The file of a cluster of simulated nodes, with its machines on `hypervisor`.
 fn hosted(file: &str, hypervisor: &str, vm: &str) -> String {
     file.replace("boot: {from: apply}", "boot: {from: cidata}\nimage: {source: {iso: talos.iso}}").replace(
         "defaults: {",
@@ -17,8 +17,8 @@ fn hosted(file: &str, hypervisor: &str, vm: &str) -> String {
     )
 }
 
-/// The same file without the addresses that machines have before they are configured.
-fn found_by_others(file: &str) -> String {
+/// The same file without the addresses of unconfigured machines.
+fn without_dhcp_addresses(file: &str) -> String {
     let line = |line: &str| match line.split_once(", address: {dhcp: ") {
         Some((before, _)) => format!("{before}}}\n"),
         None => format!("{line}\n"),
@@ -26,14 +26,14 @@ fn found_by_others(file: &str) -> String {
     file.lines().map(line).collect()
 }
 
-/// The image that all machines boot.
+/// Image for all machines.
 const TALOS: &str = "an image of Talos";
 
 fn write_image(nodes: &Simulated) {
     fs::write(nodes.folder().join("talos.iso"), TALOS.repeat(1000)).unwrap();
 }
 
-/// Gives a simulated machine power, or takes it away.
+/// Powers a simulated machine on or off.
 fn power(folder: &std::path::Path, node: &str, on: bool) {
     let word = if on { "on" } else { "off" };
     let run = ichor(folder, &format!("lab nodes power {node} {word} -o ."));

@@ -1,8 +1,8 @@
-//! From nothing to healthy on a stand-in for Proxmox, which judges every call by Proxmox' own table.
+//! Bring-up on a stand-in for Proxmox, which validates every call against Proxmox's API description.
 
 use serde_json::Value;
 
-use super::{TALOS, found_by_others, hosted, power, write_image};
+use super::{TALOS, hosted, power, without_dhcp_addresses, write_image};
 use crate::common::{Run, command, ichor_with};
 use crate::machine::proxmox::stand_in::{Machine, StandIn, TOKEN};
 use crate::simulated::{Simulated, events, killed, steps};
@@ -10,7 +10,7 @@ use crate::simulated::{Simulated, events, killed, steps};
 const CREATE: &str = "POST /nodes/{node}/qemu";
 const UPLOAD: &str = "POST /nodes/{node}/storage/{storage}/upload";
 
-/// Machines that are made on a stand-in; who boots on them is simulated.
+/// Machines on a stand-in that boot as simulated nodes.
 pub struct Site {
     pub nodes: Simulated,
     pub pve: StandIn,
@@ -24,7 +24,7 @@ impl Site {
             pve.web.url, pve.web.pin
         );
         let vm = format!("cores: 4, memory: 8GiB, guest_agent: true, {vm}");
-        let nodes = Simulated::provided(count, |file| hosted(file, &hypervisor, &vm), found_by_others);
+        let nodes = Simulated::provided(count, |file| hosted(file, &hypervisor, &vm), without_dhcp_addresses);
         write_image(&nodes);
         let folder = nodes.folder();
         pve.state().switched = Some(Box::new(move |machine, on| {
@@ -32,7 +32,7 @@ impl Site {
             let file = std::fs::read_to_string(folder.join("machines.yaml")).unwrap();
             let line = file.lines().find(|line| line.contains(&format!("name: {name},"))).unwrap();
             let address = line.split("dhcp: ").nth(1).unwrap().trim_end_matches('}').to_owned();
-            // Whatever has no system on its disk boots what is in its drives: without both CDs it comes to nothing.
+            // A machine with an empty disk boots from its drives, and needs both CDs.
             let is_full = |drive: &str, cd: &str| machine.settings[drive].contains(cd);
             if on && is_full("ide2", "talos.iso") && is_full("ide0", "cidata") {
                 power(&folder, name, true);
@@ -45,7 +45,7 @@ impl Site {
 
     pub fn ichor(&self, words: &str) -> Run {
         let run = ichor_with(&self.nodes.folder(), words, &[("PVE_TOKEN", TOKEN)]);
-        assert!(!run.all().contains(TOKEN), "a secret is told: {}", run.all());
+        assert!(!run.all().contains(TOKEN), "a secret is printed: {}", run.all());
         assert_eq!(self.pve.state().faults, [""; 0], "Proxmox refuses this");
         run
     }
@@ -66,7 +66,7 @@ impl Site {
         killed(up, when)
     }
 
-    /// What must hold of a cluster that is up: its machines are there once, without their media, and their secrets are nowhere.
+    /// Asserts that a cluster is up: its machines exist once, without media, and no file contains secrets.
     pub fn assert_up(&self, ids: &[u32]) {
         self.nodes.assert_up();
         let state = self.pve.state();
@@ -84,29 +84,30 @@ impl Site {
 }
 
 #[test]
-fn from_nothing_machines_are_made_booted_found_configured_and_ejected() {
+fn machines_are_created_booted_found_configured_and_ejected() {
     let site = Site::new(4, "first_id: 300");
 
     let planned = site.up("--dry-run");
-    let told = site.up_well();
+    let event_log = site.up_well();
 
     assert_eq!(planned.code, 1, "{}", planned.all());
-    assert!(planned.stdout.contains("make its machine"), "{}", planned.stdout);
+    assert!(planned.stdout.contains("create its machine"), "{}", planned.stdout);
     site.assert_up(&[311, 312, 313, 314]);
     let of = |node: &str| -> Vec<String> {
-        let own = steps(&told).into_iter().filter(|(name, _)| *name == node);
+        let own = steps(&event_log).into_iter().filter(|(name, _)| *name == node);
         own.map(|(_, step)| step.to_owned()).collect()
     };
     assert_eq!(of("worker1"), ["make", "attach", "start", "apply", "eject"]);
     {
         let state = site.pve.state();
         assert_eq!(state.count(CREATE), 4);
-        // One image for all, and for each the CD with its secrets.
+        // One shared image, and a CD with secrets per machine.
         assert_eq!(state.count(UPLOAD), 5);
     }
-    let found = told.iter().filter(|event| event["event"] == "discovered" && event["source"] == "hypervisor");
-    assert_eq!(found.count(), 4, "by the guest agent, and by nothing else");
-    let progress = told.iter().filter(|event| event["event"] == "message");
+    let found =
+        event_log.iter().filter(|event| event["event"] == "discovered" && event["source"] == "hypervisor");
+    assert_eq!(found.count(), 4, "only the guest agent reports addresses");
+    let progress = event_log.iter().filter(|event| event["event"] == "message");
     let progress: Vec<_> = progress.filter_map(|event| event["message"].as_str()).collect();
     assert!(progress.contains(&"talos.iso: 100 %"), "{progress:?}");
 
@@ -119,7 +120,7 @@ fn from_nothing_machines_are_made_booted_found_configured_and_ejected() {
 }
 
 #[test]
-fn a_machine_in_its_place_that_is_another_one_is_given_nothing() {
+fn a_foreign_machine_with_the_same_name_is_not_configured() {
     let site = Site::new(1, "first_id: 300");
     let run = site.ichor("lab nodes fault cp1:other-identity -o .");
     assert_eq!(run.code, 0, "{}", run.all());
@@ -132,7 +133,7 @@ fn a_machine_in_its_place_that_is_another_one_is_given_nothing() {
 }
 
 #[test]
-fn whatever_is_in_the_way_is_told_before_anything_is_made() {
+fn preflight_problems_are_reported_before_machines_are_created() {
     let site = Site::new(2, "first_id: 300");
     let settings = [("name".to_owned(), "mail".to_owned())].into();
     let mail = Machine { host: "pve2".to_owned(), is_on: true, settings, ..Machine::default() };
@@ -142,27 +143,27 @@ fn whatever_is_in_the_way_is_told_before_anything_is_made() {
     let run = site.up("");
 
     assert_eq!(run.code, 1, "{}", run.all());
-    for said in [
-        "cp1: the number 311 is that of another machine, `mail` on pve2; write another `vm.id`",
-        "its storage cephfs takes no iso; allow it with `pvesm set cephfs --content backup,iso`",
+    for message in [
+        "cp1: the ID 311 is in use by another machine, `mail` on pve2; write another `vm.id`",
+        "storage cephfs does not accept iso; allow it with `pvesm set cephfs --content backup,iso`",
     ] {
-        assert!(run.stdout.contains(said), "{said}\n{}", run.all());
+        assert!(run.stdout.contains(message), "{message}\n{}", run.all());
     }
-    assert!(run.stderr.contains("nothing was done"), "{}", run.all());
-    let told = site.up("--json");
-    assert_eq!(told.code, 1, "{}", told.all());
-    let told = events(&told.stdout);
-    let refused = told.iter().find(|event| event["node"] == "cp1").unwrap();
+    assert!(run.stderr.contains("nothing was changed"), "{}", run.all());
+    let event_log = site.up("--json");
+    assert_eq!(event_log.code, 1, "{}", event_log.all());
+    let event_log = events(&event_log.stdout);
+    let refused = event_log.iter().find(|event| event["node"] == "cp1").unwrap();
     assert_eq!(refused["event"], "refused");
     assert!(refused["help"].as_str().unwrap().starts_with("write another `vm.id`"), "{refused}");
-    let end = &told[told.len() - 1];
+    let end = &event_log[event_log.len() - 1];
     assert_eq!(
         (&end["event"], &end["ok"], &end["nodes_refused"]),
-        (&"end".into(), &false.into(), &(told.len() - 1).into())
+        (&"end".into(), &false.into(), &(event_log.len() - 1).into())
     );
     assert!(
-        told.iter().all(|event| event["time"].is_string() && event["elapsed_seconds"].is_number()),
-        "{told:?}"
+        event_log.iter().all(|event| event["time"].is_string() && event["elapsed_seconds"].is_number()),
+        "{event_log:?}"
     );
     let state = site.pve.state();
     assert_eq!(state.calls.iter().filter(|call| !call.starts_with("GET ")).count(), 0);
@@ -170,17 +171,17 @@ fn whatever_is_in_the_way_is_told_before_anything_is_made() {
 }
 
 #[test]
-fn a_task_that_fails_is_told_with_its_log_and_the_next_run_goes_on() {
+fn a_failed_task_is_reported_with_its_log_and_the_next_run_resumes() {
     let site = Site::new(2, "first_id: 300");
-    for (task, said) in
+    for (task, message) in
         [("qmcreate", "no space left"), ("imgcopy", "broken pipe"), ("qmstart", "out of memory")]
     {
-        site.pve.state().failing.insert(task.to_owned(), said.to_owned());
+        site.pve.state().failing.insert(task.to_owned(), message.to_owned());
 
         let run = site.up("");
 
         assert_eq!(run.code, 1, "{}", run.all());
-        assert!(run.stderr.contains(&format!("TASK ERROR: {said}")), "{task}: {}", run.all());
+        assert!(run.stderr.contains(&format!("TASK ERROR: {message}")), "{task}: {}", run.all());
         assert!(run.stderr.contains("hint:"), "{task}: {}", run.all());
         site.pve.state().failing.clear();
     }
@@ -192,15 +193,15 @@ fn a_task_that_fails_is_told_with_its_log_and_the_next_run_goes_on() {
 }
 
 #[test]
-fn down_takes_away_what_up_has_made_and_nothing_else() {
+fn down_deletes_only_what_up_has_created() {
     let site = Site::new(2, "first_id: 300");
     let settings = [("name".to_owned(), "mail".to_owned())].into();
     site.pve
         .state()
         .machines
         .insert(900, Machine { host: "pve2".to_owned(), settings, ..Machine::default() });
-    let theirs = (None, "cephfs:iso/other_cp1-cidata.iso".to_owned());
-    site.pve.state().files.insert(theirs.clone(), b"theirs".to_vec());
+    let foreign = (None, "cephfs:iso/other_cp1-cidata.iso".to_owned());
+    site.pve.state().files.insert(foreign.clone(), b"theirs".to_vec());
     site.up_killed(|event| event["step"] == "bootstrap" && event["state"] == "done");
 
     let down = site.ichor("down --yes --no-kubeconfig");
@@ -208,14 +209,14 @@ fn down_takes_away_what_up_has_made_and_nothing_else() {
     assert_eq!(down.code, 0, "{}", down.all());
     let state = site.pve.state();
     assert_eq!(state.machines.keys().copied().collect::<Vec<_>>(), [900]);
-    // The image is of use for others, and holds nothing of this cluster.
+    // The image is shared and contains nothing of this cluster.
     let files: Vec<_> = state.files.keys().map(|(_, volume)| volume.as_str()).collect();
     assert_eq!(files, ["cephfs:iso/other_cp1-cidata.iso", "cephfs:iso/talos.iso"]);
     assert!(!site.nodes.folder().join(".ichor").exists());
     assert!(site.nodes.folder().join("secrets.yaml").exists());
 }
 
-/// What came of a node's check.
+/// Result of a node's check.
 fn outcome(run: &Run, node: &str, check: &str) -> Value {
     let report = run.json();
     let nodes = report["nodes"].as_array().unwrap();
@@ -225,13 +226,13 @@ fn outcome(run: &Run, node: &str, check: &str) -> Value {
 }
 
 #[test]
-fn media_are_looked_for_in_the_drives_and_in_what_the_node_tells() {
+fn media_are_checked_in_the_drives_and_on_the_node() {
     let site = Site::new(1, "first_id: 300");
     let change = |key: &str, value: &str| {
         let mut state = site.pve.state();
         state.machines.get_mut(&311).unwrap().settings.insert(key.to_owned(), value.to_owned());
     };
-    // Until it takes a configuration it is where a DHCP server has put it.
+    // An unconfigured machine has its DHCP address.
     site.ichor("lab nodes fault cp1:refuse-config -o .");
     assert_eq!(site.up("").code, 1);
     let at = site.pve.state().machines[&311].addresses[0].clone();
@@ -240,7 +241,7 @@ fn media_are_looked_for_in_the_drives_and_in_what_the_node_tells() {
     let found = outcome(&read, "cp1", "talos-api")["evidence"].clone();
     assert_eq!(
         found,
-        format!("it answers at {at} (dhcp, by the hypervisor), without a configuration"),
+        format!("answers at {at} (dhcp, from the hypervisor), in maintenance mode"),
         "{}",
         read.all()
     );
@@ -269,14 +270,14 @@ fn media_are_looked_for_in_the_drives_and_in_what_the_node_tells() {
         "boot media are missing: cephfs:iso/simulated_cp1-cidata.iso (its configuration); ide2 has cephfs:iso/talos.iso (boots Talos)"
     );
     assert!(drives["help"].as_str().unwrap().contains("ichor machine make --only cp1"), "{drives}");
-    assert_eq!(outcome(&missing, "cp1", "medium")["because"]["check"], "drives");
+    assert_eq!(outcome(&missing, "cp1", "medium")["caused_by"]["check"], "drives");
     site.ichor("lab nodes heal cp1 -o .");
 
     site.up_well();
     let well = site.ichor("verify --json");
     assert_eq!(
         (well.code, outcome(&well, "cp1", "drives")["result"].as_str()),
-        (0, Some("holds")),
+        (0, Some("passed")),
         "{}",
         well.all()
     );
@@ -292,14 +293,14 @@ fn media_are_looked_for_in_the_drives_and_in_what_the_node_tells() {
 }
 
 #[test]
-fn clusters_with_nodes_of_one_name_do_not_take_each_others_media() {
+fn clusters_with_equal_node_names_do_not_share_media() {
     let site = Site::new(1, "first_id: 300");
-    let theirs = (None, "cephfs:iso/other_cp1-cidata.iso".to_owned());
-    site.pve.state().files.insert(theirs.clone(), b"theirs".to_vec());
+    let foreign = (None, "cephfs:iso/other_cp1-cidata.iso".to_owned());
+    site.pve.state().files.insert(foreign.clone(), b"theirs".to_vec());
 
     site.up_well();
     let down = site.ichor("down --yes --no-kubeconfig");
 
     assert_eq!(down.code, 0, "{}", down.all());
-    assert_eq!(site.pve.state().files[&theirs], b"theirs");
+    assert_eq!(site.pve.state().files[&foreign], b"theirs");
 }

@@ -1,16 +1,16 @@
-//! Machines on a bridge that is there: one of the kernel, and one of Open vSwitch. Needs `scripts/tools libvirt openvswitch`.
+//! Machines on an existing bridge of the kernel and of Open vSwitch. Needs `scripts/tools libvirt openvswitch`.
 
 use super::{FILE, Site};
 use ichor_testbed::lab::{LabMachine, wait_for};
 
-/// The cluster on such a network, with machines that boot it.
+/// The cluster on such a network, with machines that boot from the network.
 fn site(network: &str, vlan: &str) -> Site {
     let file = FILE.replace("{bridge: pots0, nat: 10.0.20.0/24}", network);
     let file = file.replace("vm: {boot: [disk, net]}", &format!("vm: {{boot: [disk, net]{vlan}}}"));
     Site::with(&file.replace("vm: {storage: /tmp/folder}", "vm: {boot: [disk, net]}"))
 }
 
-/// Somebody on a link who gives the first machine its address, and nobody else any.
+/// A DHCP server on a link with an address for the first machine only.
 pub(super) fn lease(machine: &LabMachine, link: &str) {
     machine.ask(&format!(
         "ip address add 10.0.20.1/24 dev {link} && ip link set {link} up && \
@@ -20,7 +20,7 @@ pub(super) fn lease(machine: &LabMachine, link: &str) {
     ));
 }
 
-/// Open vSwitch without its kernel module, and a bridge on which the host is in VLAN 101.
+/// Open vSwitch without its kernel module, with a bridge where the host is in VLAN 101.
 fn open_vswitch(machine: &LabMachine) {
     machine.ask(
         "set -e
@@ -34,16 +34,16 @@ fn open_vswitch(machine: &LabMachine) {
     );
 }
 
-fn comes_up(site: &Site) {
+fn assert_comes_up(site: &Site) {
     assert_eq!(site.run("check").all(), "no problems\n");
     let made = site.run("make --only pot1");
     assert_eq!(made.stdout, "pot1: created\n", "{}", made.all());
     assert_eq!(site.run("start --only pot1").all(), "pot1: on\n");
 }
 
-/// Its firmware gets an address over the bridge. libvirt 9.0 cannot read the neighbours of a Linux as new as this machine's may be
-/// (`wrong nlmsg len`, seen with 6.18), so its address is asked for in the virtual machine of [`super::lvm`].
-fn is_on_the_network(site: &Site) {
+/// The firmware gets an address over the bridge. libvirt 9.0 cannot read the neighbour table of recent kernels
+/// (`wrong nlmsg len`, seen with Linux 6.18), so addresses are queried in the virtual machine of [`super::lvm`].
+fn assert_on_the_network(site: &Site) {
     let leases = || site.0.0.ask("cat /run/leases");
     wait_for(
         "its address",
@@ -53,15 +53,15 @@ fn is_on_the_network(site: &Site) {
 }
 
 #[test]
-fn a_machine_on_a_bridge_is_plugged_in_while_it_is_on() {
+fn a_running_machine_is_connected_to_its_bridge() {
     let site = site("{bridge: br0}", "");
     site.0.0.ask("ip link add br0 type bridge");
     lease(&site.0.0, "br0");
     let ports = || site.0.0.ask("ls /sys/class/net/br0/brif");
 
-    comes_up(&site);
+    assert_comes_up(&site);
     let plugged = ports();
-    is_on_the_network(&site);
+    assert_on_the_network(&site);
     assert_eq!(site.run("stop --cut --only pot1").all(), "pot1: off\n");
     let stopped = ports();
     assert_eq!(site.run("start --only pot1").all(), "pot1: on\n");
@@ -75,7 +75,7 @@ fn a_machine_on_a_bridge_is_plugged_in_while_it_is_on() {
 }
 
 #[test]
-fn a_machine_on_open_vswitch_is_plugged_in_with_its_vlan_while_it_is_on() {
+fn a_running_machine_is_connected_to_open_vswitch_with_its_vlan() {
     let site = site("{bridge: ovs0, ovs: true}", ", vlan: 101");
     open_vswitch(&site.0.0);
     lease(&site.0.0, "lan101");
@@ -83,11 +83,11 @@ fn a_machine_on_open_vswitch_is_plugged_in_with_its_vlan_while_it_is_on() {
     let ports =
         || switch("list-ports ovs0").lines().filter(|port| *port != "lan101").collect::<Vec<_>>().join(" ");
 
-    comes_up(&site);
+    assert_comes_up(&site);
     let plugged = ports();
     let tag = switch(&format!("get port {plugged} tag"));
     let mac = switch(&format!("get interface {plugged} external_ids:attached-mac"));
-    is_on_the_network(&site);
+    assert_on_the_network(&site);
     assert_eq!(site.run("stop --cut --only pot1").all(), "pot1: off\n");
     let stopped = ports();
 

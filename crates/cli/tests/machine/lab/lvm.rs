@@ -1,13 +1,14 @@
-//! Disks in a volume group. Needs `scripts/tools libvirt lvm`, and the kernel of `scripts/lab-vm`: this machine's may have no device mapper.
+//! Disks in a volume group. Needs `scripts/tools libvirt lvm`, and the kernel of `scripts/lab-vm`: that of the host may
+//! have no device mapper.
 //!
-//! A virtual machine takes its time to boot, so one test does everything in one.
+//! A virtual machine is slow to boot, so one test covers everything.
 
 use super::bridge::lease;
 use super::{FILE, Site};
 use ichor_testbed::lab::wait_for;
 use ichor_testbed::vm;
 
-/// The cluster with disks in a volume group, on a network that libvirt needs no firewall for, and small enough to be emulated twice.
+/// The cluster with disks in a volume group, on a network without firewall rules, small enough for nested emulation.
 fn site() -> Site {
     let file = FILE.replace("{bridge: pots0, nat: 10.0.20.0/24}", "{bridge: br0}");
     let file = file.replace("vm: {memory: 1GiB", "vm: {storage: /dev/vg-talos, memory: 256MiB");
@@ -22,34 +23,34 @@ fn site() -> Site {
     site
 }
 
-/// The volumes of the group: name, size, and whether somebody has it open.
+/// Volumes of the group: name, size, and whether they are open.
 fn volumes(site: &Site) -> Vec<String> {
-    let said = site.0.0.ask("lvs --noheadings --units m -o lv_name,lv_size,lv_device_open vg-talos");
-    said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    let output = site.0.0.ask("lvs --noheadings --units m -o lv_name,lv_size,lv_device_open vg-talos");
+    output.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 #[test]
-fn a_disk_in_a_volume_group_is_made_used_and_taken_away() {
+fn a_disk_in_a_volume_group_is_created_used_and_deleted() {
     vm::run_in_vm(|| {
         let site = site();
         site.0.0.ask("lvcreate --yes --name pot2 --size 4M vg-talos");
         assert_eq!(site.run("check").all(), "no problems\n");
 
-        is_not_taken_from_others(&site);
-        is_made(&site);
-        is_used(&site);
-        is_taken_away(&site);
+        assert_foreign_volume_is_kept(&site);
+        assert_created(&site);
+        assert_used(&site);
+        assert_deleted(&site);
     });
 }
 
-fn is_not_taken_from_others(site: &Site) {
+fn assert_foreign_volume_is_kept(site: &Site) {
     let refused = site.run("make --only pot2");
 
     assert!(refused.stderr.contains("there is a disk pot2 without its machine"), "{}", refused.all());
     assert_eq!(site.state("pot2"), "absent");
 }
 
-fn is_made(site: &Site) {
+fn assert_created(site: &Site) {
     let made = site.run("make --only pot1");
     let again = site.run("make --only pot1");
 
@@ -60,8 +61,8 @@ fn is_made(site: &Site) {
     assert!(drives.contains("/dev/vg-talos/pot1"), "{drives}");
 }
 
-/// Firmware finds nothing on the disk and asks the network, so the host has the machine among its neighbours.
-fn is_used(site: &Site) {
+/// The firmware finds an empty disk and boots from the network, so the machine is in the host's neighbour table.
+fn assert_used(site: &Site) {
     assert_eq!(site.run("start --only pot1").all(), "pot1: on\n");
     assert_eq!(volumes(site), ["pot1 1024.00m open", "pot2 4.00m"]);
     let addresses = || site.run("ls --json --only pot1").json()[0]["addresses"].clone();
@@ -75,10 +76,10 @@ fn is_used(site: &Site) {
     assert_eq!(volumes(site), ["pot1 1024.00m", "pot2 4.00m"]);
 }
 
-fn is_taken_away(site: &Site) {
+fn assert_deleted(site: &Site) {
     let deleted = site.run("delete --yes");
 
     assert_eq!(deleted.all(), "pot1: deleted\npot2: deleted\n");
-    assert_eq!(volumes(site), ["pot2 4.00m"], "what is somebody else's stays");
+    assert_eq!(volumes(site), ["pot2 4.00m"], "foreign volumes are kept");
     assert_eq!(site.state("pot1"), "absent");
 }

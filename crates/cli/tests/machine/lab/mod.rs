@@ -7,7 +7,7 @@ use crate::common::Run;
 use ichor_testbed::lab::wait_for;
 use ichor_testbed::libvirt::LibvirtHost;
 
-/// A cluster of two machines: one that boots the network, and one with a CD of Talos.
+/// A cluster of two machines: one that boots from the network, and one with a Talos CD.
 const FILE: &str = "\
 cluster: {name: pots, id: 7, talos: v1.13.9, services: [172.20.0.0/16]}
 network: {node: {v4: 10.0.20.0/24, gateway: {v4: 10.0.20.1}}}
@@ -28,7 +28,7 @@ impl Site {
         Self::with(FILE)
     }
 
-    /// The same with another file of the cluster.
+    /// The host with another cluster file.
     fn with(file: &str) -> Self {
         let host = LibvirtHost::start();
         host.0.ask("mkdir -p /tmp/folder /tmp/site/build/pots/nodes/pot1 /tmp/site/build/pots/nodes/pot2 /tmp/cache/ichor/media");
@@ -55,7 +55,7 @@ impl Site {
 }
 
 #[test]
-fn a_machine_is_made_started_ejected_and_taken_away() {
+fn a_machine_is_created_started_ejected_and_deleted() {
     let site = Site::new();
     assert_eq!(site.run("check").all(), "no problems\n");
 
@@ -95,9 +95,9 @@ fn a_machine_is_made_started_ejected_and_taken_away() {
 }
 
 #[test]
-fn a_disk_in_a_folder_and_an_image_that_was_fetched_before_are_used() {
+fn a_disk_in_a_folder_and_a_cached_image_are_used() {
     let site = Site::new();
-    // What the cache has is not fetched again: nobody is asked here.
+    // Cached images are not downloaded again: no server is running.
     let image = "head -c 32769 /dev/zero; printf CD001; head -c 98298 /dev/zero";
     site.0.0.ask(&format!("cd /tmp/cache/ichor/media && ({image}) >talos.iso && sum=$(sha256sum talos.iso | cut -d' ' -f1) && echo \"{{\\\"sha256\\\": \\\"$sum\\\"}}\" >talos.iso.sum.json"));
 
@@ -116,7 +116,7 @@ fn a_disk_in_a_folder_and_an_image_that_was_fetched_before_are_used() {
 }
 
 #[test]
-fn what_is_somebody_elses_is_never_touched() {
+fn foreign_machines_and_disks_are_never_changed() {
     let site = Site::new();
     let domain = "<domain type='qemu'><name>pot1</name><memory unit='MiB'>64</memory><os><type arch='x86_64' machine='q35'>hvm</type></os></domain>";
     site.0.0.write("/tmp/other.xml", domain);
@@ -142,7 +142,7 @@ fn what_is_somebody_elses_is_never_touched() {
 }
 
 #[test]
-fn a_disk_of_somebody_else_in_a_folder_without_a_pool_was_taken_and_deleted() {
+fn a_foreign_disk_in_a_folder_without_a_pool_was_taken_and_deleted() {
     let site = Site::new();
     site.0.0.ask("echo precious >/tmp/folder/pot2.img");
 
@@ -160,7 +160,7 @@ fn a_disk_of_somebody_else_in_a_folder_without_a_pool_was_taken_and_deleted() {
 }
 
 #[test]
-fn a_disk_that_a_pool_had_not_seen_yet_was_taken_for_none() {
+fn a_disk_missing_in_the_pools_list_counted_as_absent() {
     let site = Site::new();
     site.0.0.ask("echo precious >/tmp/default/pot1.img");
 
@@ -174,7 +174,7 @@ fn a_disk_that_a_pool_had_not_seen_yet_was_taken_for_none() {
 }
 
 #[test]
-fn a_disk_that_was_made_by_hand_goes_with_its_machine() {
+fn a_manually_created_disk_is_deleted_with_its_machine() {
     let site = Site::new();
     assert_eq!(site.run("make --only pot1").code, 0);
     site.0.virsh("vol-delete --pool default pot1.img");
@@ -187,7 +187,7 @@ fn a_disk_that_was_made_by_hand_goes_with_its_machine() {
 }
 
 #[test]
-fn a_machine_without_a_disk_was_left_where_its_folder_is_not_there() {
+fn a_missing_disk_folder_left_a_machine_without_a_disk() {
     let site = Site::new();
     site.0.0.ask("rmdir /tmp/folder");
 

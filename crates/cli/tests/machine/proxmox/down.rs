@@ -1,4 +1,4 @@
-//! `ichor down` where machines were made on Proxmox.
+//! `ichor down` for machines on Proxmox.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn left(site: &Site) -> Vec<u32> {
 }
 
 #[test]
-fn down_names_everything_asks_and_deletes_what_was_made() {
+fn down_lists_everything_confirms_and_deletes_what_was_created() {
     let site = Site::new();
     site.run("make");
     site.run("start");
@@ -18,25 +18,25 @@ fn down_names_everything_asks_and_deletes_what_was_made() {
     fs::write(site.folder.path().join(".ichor/sol/up.json"), "{}").unwrap();
 
     let planned = site.ichor("down --dry-run --no-kubeconfig");
-    let asked = site.ichor("down --no-kubeconfig");
+    let unconfirmed = site.ichor("down --no-kubeconfig");
     assert_eq!(left(&site), [311, 312, 321]);
     let done = site.ichor("down --yes --no-kubeconfig");
     let again = site.ichor("down --yes --no-kubeconfig");
 
-    assert_eq!((planned.code, asked.code), (1, 2), "{}{}", planned.all(), asked.all());
-    for said in ["solcp01", "(running), with its disks", "sol_solcp01-cidata.iso", ".ichor/sol"] {
-        assert!(planned.stdout.contains(said), "{said}: {}", planned.stdout);
+    assert_eq!((planned.code, unconfirmed.code), (1, 2), "{}{}", planned.all(), unconfirmed.all());
+    for text in ["solcp01", "(running), with its disks", "sol_solcp01-cidata.iso", ".ichor/sol"] {
+        assert!(planned.stdout.contains(text), "{text}: {}", planned.stdout);
     }
     assert_eq!(done.code, 0, "{}", done.all());
     assert_eq!(left(&site), [0; 0]);
     assert!(!site.folder.path().join(".ichor").exists());
-    assert!(done.stderr.contains("secrets.sops.yaml are kept"), "{}", done.all());
+    assert!(done.stderr.contains("the secrets are in "), "{}", done.all());
     assert_eq!(again.code, 0, "{}", again.all());
     assert!(again.stderr.contains("nothing to do"), "{}", again.all());
 }
 
 #[test]
-fn down_goes_on_after_a_failure_and_tells_what_is_left() {
+fn down_continues_after_a_failure_and_reports_what_remains() {
     let site = Site::new();
     site.run("make");
     let settings = [("name".to_owned(), "mail".to_owned())].into();
@@ -51,11 +51,11 @@ fn down_goes_on_after_a_failure_and_tells_what_is_left() {
     let done = site.ichor("down --yes --no-kubeconfig");
 
     assert_eq!(failed.code, 1, "{}", failed.all());
-    for said in ["left: solcp01 at ", "left: solwk01 at ", "the storage is locked"] {
-        assert!(failed.stderr.contains(said), "{said}: {}", failed.all());
+    for text in ["left: solcp01 at ", "left: solwk01 at ", "the storage is locked"] {
+        assert!(failed.stderr.contains(text), "{text}: {}", failed.all());
     }
-    // A machine of somebody else is in the place of solcp02, and stays.
+    // A foreign machine has the name of solcp02, and is kept.
     assert_eq!(done.code, 0, "{}", done.all());
     assert_eq!(left(&site), [312]);
-    assert!(done.stdout.contains("left alone"), "{}", done.all());
+    assert!(done.stdout.contains("kept: "), "{}", done.all());
 }

@@ -1,4 +1,4 @@
-//! Machines on a stand-in for Proxmox, which judges every call by Proxmox' own table.
+//! Machines on a stand-in for Proxmox, which validates every call against Proxmox's API description.
 
 mod down;
 mod schema;
@@ -15,7 +15,7 @@ use crate::common::{Run, folder, ichor_with};
 use schema::Schema;
 use stand_in::{Machine, PASSWORD, StandIn, TOKEN};
 
-/// A cluster of three machines on a stand-in; `more` is said of Proxmox, `nodes` of the nodes.
+/// A cluster of three machines on a stand-in, with additional settings for Proxmox and for the nodes.
 struct Site {
     pve: StandIn,
     folder: TempDir,
@@ -61,7 +61,7 @@ impl Site {
         let env = [("PVE_TOKEN", TOKEN), ("PVE_PASSWORD", PASSWORD)];
         let run = ichor_with(self.folder.path(), words, &env);
         for secret in [TOKEN, &TOKEN[15..], PASSWORD] {
-            assert!(!run.all().contains(secret), "a secret is told: {}", run.all());
+            assert!(!run.all().contains(secret), "a secret is printed: {}", run.all());
         }
         assert_eq!(self.pve.state().faults, [""; 0], "Proxmox refuses this");
         run
@@ -73,7 +73,7 @@ impl Site {
 }
 
 #[test]
-fn machines_are_made_started_ejected_and_taken_away() {
+fn machines_are_created_started_ejected_and_deleted() {
     let site = Site::new();
 
     let made = site.run("make");
@@ -90,7 +90,7 @@ fn machines_are_made_started_ejected_and_taken_away() {
         let state = site.pve.state();
         assert_eq!(state.machines.keys().copied().collect::<Vec<_>>(), [311, 312, 321]);
         assert_eq!(state.count("POST /nodes/{node}/qemu"), 3);
-        // One image for all, and for each the CD with its secrets, each time anew.
+        // One shared image, and a CD with secrets per machine, uploaded each time.
         assert_eq!(state.count("POST /nodes/{node}/storage/{storage}/download-url"), 1);
         assert_eq!(state.count("POST /nodes/{node}/storage/{storage}/upload"), 6);
         let cd = &state.files[&(None, "cephfs:iso/sol_solcp02-cidata.iso".to_owned())];
@@ -111,14 +111,14 @@ fn machines_are_made_started_ejected_and_taken_away() {
     let list = site.run("ls --json").json();
     assert_eq!(list[0]["state"], "on");
     assert_eq!(list[0]["addresses"], serde_json::json!(["10.101.0.99"]));
-    assert_eq!(list[1]["addresses"], serde_json::json!([]), "its guest agent does not answer yet");
+    assert_eq!(list[1]["addresses"], serde_json::json!([]), "the guest agent does not answer yet");
 
     assert_eq!(site.run("eject").code, 0);
     assert_eq!(site.setting(311, "ide0"), "none,media=cdrom");
     let left: Vec<_> = site.pve.state().files.keys().map(|(_, volume)| volume.clone()).collect();
     assert_eq!(left.len(), 1, "secrets stay nowhere: {left:?}");
 
-    assert_eq!(site.run("delete").code, 2, "it asks first");
+    assert_eq!(site.run("delete").code, 2, "the deletion needs a confirmation");
     assert_eq!(site.run("delete --yes --only solcp01").stdout, "solcp01: deleted\n");
     assert_eq!(site.run("stop --cut --only solwk01").stdout, "solwk01: off\n");
     assert_eq!(site.pve.state().machines.keys().copied().collect::<Vec<_>>(), [312, 321]);
@@ -126,7 +126,7 @@ fn machines_are_made_started_ejected_and_taken_away() {
 }
 
 #[test]
-fn a_machine_that_asks_a_server_has_the_way_there_in_its_serial_number() {
+fn a_machine_with_a_config_server_has_its_url_in_the_serial_number() {
     let site = Site::new();
     let file = site.folder.path().join("ichor.yaml");
     let text = fs::read_to_string(&file).unwrap();
@@ -143,12 +143,12 @@ fn a_machine_that_asks_a_server_has_the_way_there_in_its_serial_number() {
     assert_eq!(parts[0].1, "1", "the comma in the serial number would end it");
     let serial = String::from_utf8(STANDARD.decode(parts[1].1).unwrap()).unwrap();
     assert_eq!(serial, "ds=nocloud-net;s=https://boot.sol:8443/a,b/nocloud/solcp01/");
-    assert_eq!(site.setting(311, "ide0"), "", "there is no CD with a configuration");
+    assert_eq!(site.setting(311, "ide0"), "", "no CD with a configuration is inserted");
     assert_eq!(site.run("make --only solcp01").stdout, "solcp01: exists\n", "its UUID is read again");
 }
 
 #[test]
-fn a_disk_begins_as_the_image_that_the_file_gives_and_is_made_larger() {
+fn a_disk_based_on_an_image_is_resized() {
     let site = Site::new();
     let file = site.folder.path().join("ichor.yaml");
     let text = fs::read_to_string(&file).unwrap();
@@ -157,7 +157,7 @@ fn a_disk_begins_as_the_image_that_the_file_gives_and_is_made_larger() {
     fs::write(site.folder.path().join("talos.qcow2"), "an image").unwrap();
 
     let run = site.run("make --only solcp01");
-    assert!(run.stdout.contains("its storage cephfs takes no import; allow it with"), "{}", run.all());
+    assert!(run.stdout.contains("storage cephfs does not accept import; allow it with"), "{}", run.all());
     site.pve.state().storages.get_mut("cephfs").unwrap().0 = "iso,import".to_owned();
     site.pve.state().failing.insert("resize".to_owned(), "got lock timeout".to_owned());
     assert_eq!(site.run("make --only solcp01").code, 2);
@@ -172,7 +172,7 @@ fn a_disk_begins_as_the_image_that_the_file_gives_and_is_made_larger() {
 }
 
 #[test]
-fn all_that_is_in_the_way_is_told_at_once_and_nothing_is_changed() {
+fn preflight_problems_are_reported_together_and_nothing_is_changed() {
     let site = Site::new();
     {
         let mut state = site.pve.state();
@@ -193,17 +193,17 @@ fn all_that_is_in_the_way_is_told_at_once_and_nothing_is_changed() {
     let run = site.run("check");
 
     assert_eq!(run.code, 1, "{}", run.all());
-    for said in [
-        "it is Proxmox VE 7.4-3; upgrade it to 8.0 or newer",
-        "solcp01: the number 311 is taken by a machine that this login may not see",
-        "solcp02: the number 312 is that of another machine, `mail` on pve2",
-        "solwk01: another machine on pve1, number 900, has its name",
-        "its storage local-lvm takes no images; allow it with `pvesm set local-lvm --content rootdir,images`",
-        "it has no storage cephfs; write local in the hypervisor's `iso`",
-        "it has no bridge vmbr0; write one of vmbr7 in `vm.bridge`",
-        "there is no resource pool talos; make it with `pvesh create /pools -poolid talos`",
+    for message in [
+        "Proxmox VE 7.4-3 is too old; upgrade to 8.0 or newer",
+        "solcp01: the ID 311 is in use by a machine that this login may not see",
+        "solcp02: the ID 312 is in use by another machine, `mail` on pve2",
+        "solwk01: another machine on pve1, ID 900, has its name",
+        "storage local-lvm does not accept images; allow it with `pvesm set local-lvm --content rootdir,images`",
+        "storage cephfs does not exist; write local in the hypervisor's `iso`",
+        "bridge vmbr0 does not exist; write one of vmbr7 in `vm.bridge`",
+        "resource pool talos does not exist; create it with `pvesh create /pools -poolid talos`",
     ] {
-        assert!(run.stdout.contains(said), "{said}\n---\n{}", run.all());
+        assert!(run.stdout.contains(message), "{message}\n---\n{}", run.all());
     }
     assert_eq!(site.run("make").code, 1);
     let changing = |call: &&String| !call.starts_with("GET ");
@@ -211,7 +211,7 @@ fn all_that_is_in_the_way_is_told_at_once_and_nothing_is_changed() {
 }
 
 #[test]
-fn a_machine_that_is_not_ours_is_never_touched() {
+fn a_foreign_machine_is_never_changed() {
     let site = Site::new();
     let settings = [("name".to_owned(), "mail".to_owned())].into();
     let other = Machine { host: "pve2".to_owned(), is_on: true, settings, ..Machine::default() };
@@ -231,7 +231,7 @@ fn a_machine_that_is_not_ours_is_never_touched() {
 }
 
 #[test]
-fn a_task_that_fails_is_told_with_its_log() {
+fn a_failed_task_is_reported_with_its_log() {
     let site = Site::new();
     site.pve
         .state()
@@ -247,18 +247,18 @@ fn a_task_that_fails_is_told_with_its_log() {
 }
 
 #[test]
-fn a_machine_that_an_earlier_run_has_begun_is_waited_for() {
+fn a_machine_in_creation_by_an_earlier_run_is_waited_for() {
     let site = Site::new();
     site.run("make --only solcp01");
-    let whole = site.pve.state().machines[&311].clone();
+    let machine = site.pve.state().machines[&311].clone();
     let begun = [("lock".to_owned(), "create".to_owned())].into();
     site.pve.state().machines.get_mut(&311).unwrap().settings = begun;
 
     let run = thread::scope(|scope| {
-        let asked = site.pve.state().count(CONFIG);
+        let calls = site.pve.state().count(CONFIG);
         let run = scope.spawn(|| site.run("make --only solcp01"));
-        site.pve.until("a second look", |state| state.count(CONFIG) > asked + 1);
-        site.pve.state().machines.insert(311, whole);
+        site.pve.until("a second look", |state| state.count(CONFIG) > calls + 1);
+        site.pve.state().machines.insert(311, machine);
         run.join().unwrap()
     });
 
@@ -266,21 +266,21 @@ fn a_machine_that_an_earlier_run_has_begun_is_waited_for() {
 }
 
 #[test]
-fn a_machine_without_a_number_that_an_earlier_run_has_begun_is_not_made_twice() {
+fn a_machine_without_a_number_is_not_created_twice() {
     let pve = StandIn::start();
     let trust = format!("fingerprint: '{}'", pve.web.pin);
     let site = Site::with(pve, LOGIN, &trust, "nic: virtio");
     site.run("make --only solcp01");
-    let whole = site.pve.state().machines[&100].clone();
-    // Until it is made, nothing says whose it is.
+    let machine = site.pve.state().machines[&100].clone();
+    // Until the machine is complete, its owner is unknown.
     let begun = [("lock".to_owned(), "create".to_owned())].into();
     site.pve.state().machines.get_mut(&100).unwrap().settings = begun;
 
     let run = thread::scope(|scope| {
-        let asked = site.pve.state().count(CONFIG);
+        let calls = site.pve.state().count(CONFIG);
         let run = scope.spawn(|| site.run("make --only solcp01"));
-        site.pve.until("a second look", |state| state.count(CONFIG) > asked + 1);
-        site.pve.state().machines.insert(100, whole);
+        site.pve.until("a second look", |state| state.count(CONFIG) > calls + 1);
+        site.pve.state().machines.insert(100, machine);
         run.join().unwrap()
     });
 
@@ -289,7 +289,7 @@ fn a_machine_without_a_number_that_an_earlier_run_has_begun_is_not_made_twice() 
 }
 
 #[test]
-fn machines_without_a_host_are_spread_over_those_that_answer() {
+fn machines_without_a_host_are_distributed_over_online_hosts() {
     let pve = StandIn::start();
     pve.state().hosts.insert("pve2".to_owned(), false);
     let trust = format!("fingerprint: '{}'", pve.web.pin);
@@ -306,12 +306,12 @@ fn machines_without_a_host_are_spread_over_those_that_answer() {
 }
 
 #[test]
-fn a_user_with_a_password_gets_a_ticket_and_another_when_it_is_no_longer_good() {
+fn a_password_login_renews_its_ticket_when_it_expires() {
     let pve = StandIn::start();
     let trust = format!("fingerprint: '{}'", pve.web.pin);
     let login = "user: root@pam, password: {env: PVE_PASSWORD}";
     let site = Site::with(pve, login, &trust, "first_id: 300");
-    site.pve.state().patience = u32::MAX;
+    site.pve.state().polls = u32::MAX;
 
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| site.run("make --only solcp01"));
@@ -327,7 +327,7 @@ fn a_user_with_a_password_gets_a_ticket_and_another_when_it_is_no_longer_good() 
 }
 
 #[test]
-fn a_wrong_login_is_told_without_being_shown() {
+fn a_wrong_login_is_reported_without_the_credentials() {
     let pve = StandIn::start();
     let trust = format!("fingerprint: '{}'", pve.web.pin);
     let site = Site::with(pve, LOGIN, &trust, "first_id: 300");
@@ -341,8 +341,8 @@ fn a_wrong_login_is_told_without_being_shown() {
 }
 
 #[test]
-fn a_server_is_known_by_its_fingerprint_or_its_authority_and_by_nothing_else() {
-    for (trust, said) in [
+fn a_server_is_trusted_by_fingerprint_or_ca_only() {
+    for (trust, message) in [
         ("ca: ca.pem", ""),
         ("hosts: []", "cannot reach"),
         ("fingerprint: 'PIN'", ""),
@@ -356,14 +356,18 @@ fn a_server_is_known_by_its_fingerprint_or_its_authority_and_by_nothing_else() {
 
         let run = site.run("check");
 
-        assert_eq!(run.code, i32::from(!said.is_empty()), "{trust}: {}", run.all());
-        assert!(run.stdout.contains(&said.replace("PIN", &pin)), "{trust}: {}", run.all());
-        assert_eq!(site.pve.state().calls.is_empty(), !said.is_empty(), "nobody else is told the token");
+        assert_eq!(run.code, i32::from(!message.is_empty()), "{trust}: {}", run.all());
+        assert!(run.stdout.contains(&message.replace("PIN", &pin)), "{trust}: {}", run.all());
+        assert_eq!(
+            site.pve.state().calls.is_empty(),
+            !message.is_empty(),
+            "the token is sent to no other server"
+        );
     }
 }
 
 #[test]
-fn a_token_is_not_sent_where_others_can_read_it() {
+fn a_token_is_not_sent_without_tls() {
     let site = Site::new();
     let file = site.folder.path().join("ichor.yaml");
     let text = fs::read_to_string(&file).unwrap();
@@ -377,7 +381,7 @@ fn a_token_is_not_sent_where_others_can_read_it() {
 }
 
 #[test]
-fn what_the_api_would_refuse_is_noticed() {
+fn invalid_api_calls_are_detected() {
     let schema = Schema::new();
     let faults = |method: &str, path: &str, given: &[(&str, &str)]| {
         let path: Vec<_> = path.split('/').skip(1).map(ToOwned::to_owned).collect();

@@ -1,21 +1,21 @@
-//! What Proxmox' API takes: `pve-api.json` has the methods that are used and their parameters, each looked up in the documentation
-//! of Proxmox 9.1; those of a machine's settings are in `pve-qemu.json`.
+//! Schema of the Proxmox API: `pve-api.json` has the used methods and their parameters from the documentation of Proxmox
+//! 9.1, `pve-qemu.json` the settings of a VM.
 
 use serde_json::{Map, Value};
 
 const METHODS: &str = include_str!("pve-api.json");
 const SETTINGS: &str = include_str!("../../../../core/tests/hypervisor/pve-qemu.json");
 
-/// The methods that are used.
+/// The used methods.
 pub struct Schema {
     methods: Map<String, Value>,
 }
 
-/// A method that was recognised.
+/// A recognised method.
 pub struct Call {
-    /// `GET /nodes/{node}/qemu`.
+    /// Method and path template, such as `GET /nodes/{node}/qemu`.
     pub name: String,
-    /// All its parameters, those of the path too.
+    /// All parameters, including those in the path.
     pub parameters: Vec<(String, String)>,
 }
 
@@ -42,7 +42,7 @@ impl Schema {
         Self { methods }
     }
 
-    /// Finds the method of a path, with what is in the path.
+    /// Finds the method of a path and its path parameters.
     pub fn find(&self, method: &str, path: &[String], given: &[(String, String)]) -> Option<Call> {
         self.methods.keys().find_map(|name| {
             let (known, template) = name.split_once(" /").unwrap();
@@ -62,7 +62,7 @@ impl Schema {
         })
     }
 
-    /// What is wrong with a call: each parameter with the reason.
+    /// Invalid parameters of a call, with reasons.
     pub fn faults(&self, call: &Call) -> Map<String, Value> {
         let properties = self.methods[&call.name].as_object().unwrap();
         let mut faults = Map::new();
@@ -97,7 +97,7 @@ impl Schema {
     }
 }
 
-/// What a value of a property is refused for.
+/// Why a value of a property is invalid.
 fn fault(property: &Value, value: &str) -> Option<String> {
     if let Some(format) = property["format"].as_object() {
         return value.split(',').find_map(|part| part_fault(format, part));
@@ -131,7 +131,7 @@ fn fault(property: &Value, value: &str) -> Option<String> {
     (value.len() as u64 > longest).then(|| format!("value may only be {longest} characters long"))
 }
 
-/// Formats that have a name.
+/// Named formats.
 fn pattern(format: &str) -> Option<&'static str> {
     Some(match format {
         "pve-node" => "[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?",
@@ -143,7 +143,7 @@ fn pattern(format: &str) -> Option<&'static str> {
     })
 }
 
-/// `key=value`, or a value for the key that needs no name.
+/// Why a `key=value` pair, or a value of the default key, is invalid.
 fn part_fault(format: &Map<String, Value>, part: &str) -> Option<String> {
     let first =
         || format.iter().find(|(_, property)| property["default_key"] == 1).map(|(key, _)| key.as_str());

@@ -1,4 +1,4 @@
-//! What stands in for a Proxmox cluster: it takes what Proxmox takes, refuses what Proxmox refuses, and remembers.
+//! A stand-in for a Proxmox cluster: it accepts and rejects the same calls as Proxmox, and records them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,42 +14,42 @@ use crate::machine::web::{Ask, Reply, Web, form};
 pub const TOKEN: &str = "ops@pve!ichor=c0ffee00-1111-2222-3333-444455556666";
 pub const PASSWORD: &str = "correct horse";
 
-/// A cluster, and the way to it.
+/// A cluster and its web server.
 pub struct StandIn {
     pub web: Web,
     state: Arc<Mutex<State>>,
 }
 
-/// All there is.
+/// State of the cluster.
 pub struct State {
     pub version: String,
-    /// Each host, and whether it is online.
+    /// Hosts, and whether they are online.
     pub hosts: BTreeMap<String, bool>,
-    /// The content types of each storage; whether it is active and shared.
+    /// Storages: content types, and whether they are active and shared.
     pub storages: BTreeMap<String, (String, bool, bool)>,
     pub bridges: Vec<String>,
     pub pools: Vec<String>,
-    /// Files, by host (or none, in a shared storage) and volume.
+    /// Files by host (none for a shared storage) and volume.
     pub files: BTreeMap<(Option<String>, String), Vec<u8>>,
     pub machines: BTreeMap<u32, Machine>,
-    /// Numbers of machines that nobody sees.
+    /// VM numbers in use but not visible.
     pub hidden: BTreeSet<u32>,
-    /// Kinds of tasks that fail, with what they say.
+    /// Task types that fail, with their messages.
     pub failing: BTreeMap<String, String>,
-    /// How often a task is asked for before it has ended.
-    pub patience: u32,
-    /// Every call that was understood.
+    /// Number of polls until a task ends.
+    pub polls: u32,
+    /// All valid calls.
     pub calls: Vec<String>,
-    /// Everything that was wrong with a call.
+    /// All problems of calls.
     pub faults: Vec<String>,
-    /// The ticket that is good; a number of tickets were given.
+    /// Number of the valid ticket.
     pub ticket: u32,
-    /// What happens when a machine is switched on or off; it gives the addresses that its guest agent tells.
+    /// Called when a machine is powered on or off; returns the addresses of its guest agent.
     pub switched: Option<Switched>,
     tasks: BTreeMap<String, Task>,
 }
 
-/// What happens when a machine is switched: which, and whether it is on now.
+/// Callback with the machine and its new power state.
 pub type Switched = Box<dyn Fn(&Machine, bool) -> Vec<String> + Send>;
 
 /// A machine.
@@ -76,7 +76,7 @@ enum Effect {
     Discard(Option<String>, String),
 }
 
-/// Why a call is refused: a status and what is said.
+/// A rejected call: status and message.
 type Refusal = (u16, String);
 
 impl StandIn {
@@ -91,7 +91,7 @@ impl StandIn {
         self.state.lock().unwrap()
     }
 
-    /// Waits until something is so.
+    /// Waits until a condition holds.
     pub fn until(&self, what: &str, so: impl Fn(&State) -> bool) {
         let end = Instant::now() + Duration::from_secs(40);
         while !so(&self.state()) {
@@ -121,7 +121,7 @@ impl State {
             machines: BTreeMap::new(),
             hidden: BTreeSet::new(),
             failing: BTreeMap::new(),
-            patience: 1,
+            polls: 1,
             calls: Vec::new(),
             faults: Vec::new(),
             ticket: 0,
@@ -130,14 +130,14 @@ impl State {
         }
     }
 
-    /// How often a method was called.
+    /// Number of calls of a method.
     pub fn count(&self, name: &str) -> usize {
         self.calls.iter().filter(|call| *call == name).count()
     }
 
-    /// Ends all tasks at the next question, those to come too.
+    /// Lets all current and future tasks end at the next poll.
     pub fn hurry(&mut self) {
-        self.patience = 0;
+        self.polls = 0;
         self.tasks.values_mut().for_each(|task| task.left = 0);
     }
 
@@ -145,14 +145,14 @@ impl State {
         let upid =
             format!("UPID:{host}:0000{:04X}:00ABCDEF:65AB01CD:{kind}::ops@pve!ichor:", self.tasks.len());
         let failure = self.failing.get(kind).cloned();
-        self.tasks.insert(upid.clone(), Task { left: self.patience, failure, effect: Some(effect) });
+        self.tasks.insert(upid.clone(), Task { left: self.polls, failure, effect: Some(effect) });
         upid.into()
     }
 
     fn end(&mut self, upid: &str) {
         let Some(task) = self.tasks.get_mut(upid) else { return };
         if task.failure.is_some() {
-            // What was begun and not made is taken away.
+            // An incomplete machine is removed.
             if let Some(Effect::Make(id, _)) = task.effect.take() {
                 self.machines.remove(&id);
             }
@@ -178,7 +178,7 @@ impl State {
         }
     }
 
-    /// Tasks go on, whether anybody asks for them or not.
+    /// Advances tasks, even if they are not polled.
     fn tick(&mut self) {
         let due = self.tasks.iter_mut().filter(|(_, task)| task.effect.is_some());
         let due: Vec<_> = due
@@ -192,8 +192,8 @@ impl State {
         }
     }
 
-    /// Where a volume of a storage is: on the host, or everywhere.
-    fn whose(&self, host: &str, storage: &str) -> Option<String> {
+    /// Host of a storage's volume; none if it is shared.
+    fn volume_host(&self, host: &str, storage: &str) -> Option<String> {
         let shared = self.storages.get(storage).is_some_and(|(_, _, shared)| *shared);
         (!shared).then(|| host.to_owned())
     }
@@ -229,12 +229,15 @@ fn answer(state: &mut State, schema: &Schema, ask: &Ask) -> Reply {
     }
     match act(state, &call, &file) {
         Ok(data) => Reply::new(200, json!({"data": data, "success": 1})),
-        Err((status, said)) => refusal(status, &said, &json!({})),
+        Err((status, message)) => refusal(status, &message, &json!({})),
     }
 }
 
-fn refusal(status: u16, said: &str, errors: &Value) -> Reply {
-    Reply::new(200, json!({"data": null, "success": 0, "status": status, "message": said, "errors": errors}))
+fn refusal(status: u16, message: &str, errors: &Value) -> Reply {
+    Reply::new(
+        200,
+        json!({"data": null, "success": 0, "status": status, "message": message, "errors": errors}),
+    )
 }
 
 fn authenticate(state: &State, ask: &Ask) -> Option<Reply> {
@@ -247,7 +250,7 @@ fn authenticate(state: &State, ask: &Ask) -> Option<Reply> {
     (!token && !ticket && !login).then(|| Reply::new(401, ""))
 }
 
-/// The parts of a form, and the file at its end.
+/// Parts of a form, and its file.
 fn parts(ask: &Ask) -> (Vec<(String, String)>, Vec<u8>) {
     let boundary = ask.headers["content-type"].split_once("boundary=").unwrap().1;
     let (mut rest, mut given) = (ask.body.as_slice(), Vec::new());
@@ -294,15 +297,15 @@ fn act(state: &mut State, call: &Call, file: &[u8]) -> Result<Value, Refusal> {
         "POST /nodes/{node}/storage/{storage}/upload" => upload(state, call, &host, &storage, file),
         "POST /nodes/{node}/storage/{storage}/download-url" => {
             let volume = format!("{storage}:{}/{}", get("content"), get("filename"));
-            let whose = state.whose(&host, &storage);
-            if state.files.contains_key(&(whose.clone(), volume.clone())) {
+            let host_key = state.volume_host(&host, &storage);
+            if state.files.contains_key(&(host_key.clone(), volume.clone())) {
                 return Err((500, format!("refusing to override existing file '{volume}'")));
             }
-            Ok(state.task(&host, "download", Effect::File(whose, volume, get("url").into_bytes())))
+            Ok(state.task(&host, "download", Effect::File(host_key, volume, get("url").into_bytes())))
         }
         "DELETE /nodes/{node}/storage/{storage}/content/{volume}" => {
-            let whose = state.whose(&host, &storage);
-            Ok(state.task(&host, "imgdel", Effect::Discard(whose, get("volume"))))
+            let host_key = state.volume_host(&host, &storage);
+            Ok(state.task(&host, "imgdel", Effect::Discard(host_key, get("volume"))))
         }
         "GET /nodes/{node}/tasks/{upid}/status" => task_status(state, &get("upid")),
         "GET /nodes/{node}/tasks/{upid}/log" => task_log(state, call),
@@ -345,10 +348,10 @@ fn contents(state: &State, host: &str, storage: &str) -> Result<Value, Refusal> 
     if !state.storages.contains_key(storage) {
         return Err((500, format!("storage '{storage}' does not exist")));
     }
-    let (whose, prefix) = (state.whose(host, storage), format!("{storage}:"));
-    let here =
-        state.files.iter().filter(|((owner, volume), _)| *owner == whose && volume.starts_with(&prefix));
-    Ok(here
+    let (host_key, prefix) = (state.volume_host(host, storage), format!("{storage}:"));
+    let volumes =
+        state.files.iter().filter(|((owner, volume), _)| *owner == host_key && volume.starts_with(&prefix));
+    Ok(volumes
         .map(|((_, volume), bytes)| json!({"volid": volume, "format": "iso", "size": bytes.len()}))
         .collect())
 }
@@ -361,8 +364,8 @@ fn upload(state: &mut State, call: &Call, host: &str, storage: &str, file: &[u8]
     let sum = Sha256::digest(file).iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     assert_eq!(call.get("checksum"), Some(sum.as_str()));
     let volume = format!("{storage}:{kind}/{}", call.get("filename").unwrap());
-    let whose = state.whose(host, storage);
-    Ok(state.task(host, "imgcopy", Effect::File(whose, volume, file.to_owned())))
+    let host_key = state.volume_host(host, storage);
+    Ok(state.task(host, "imgcopy", Effect::File(host_key, volume, file.to_owned())))
 }
 
 fn task_status(state: &mut State, upid: &str) -> Result<Value, Refusal> {
@@ -381,7 +384,7 @@ fn task_log(state: &State, call: &Call) -> Result<Value, Refusal> {
         return Err((500, "no such task".to_owned()));
     };
     let mut lines = vec!["begin".to_owned()];
-    lines.extend(task.failure.iter().map(|said| format!("TASK ERROR: {said}")));
+    lines.extend(task.failure.iter().map(|message| format!("TASK ERROR: {message}")));
     let from: usize = call.get("start").map_or(0, |start| start.parse().unwrap());
     Ok(lines.iter().enumerate().skip(from).map(|(nth, line)| json!({"n": nth + 1, "t": line})).collect())
 }
@@ -398,11 +401,11 @@ fn create(state: &mut State, call: &Call, host: &str) -> Result<Value, Refusal> 
     for (key, value) in &settings {
         check_drive(state, host, key, value)?;
     }
-    // A disk that was made of an image has its size.
+    // A disk based on an image has the size of the image.
     if settings.get("scsi0").is_some_and(|disk| disk.contains("import-from=")) {
         settings.insert("scsi0".to_owned(), format!("local-lvm:vm-{id}-disk-0,discard=on,size=1252M"));
     }
-    // Its number is taken at once, and nothing more is said of it until it is made.
+    // The number is reserved immediately; other properties are unknown until the machine is complete.
     let begun = [("lock".to_owned(), "create".to_owned())].into();
     let begun = Machine { host: host.to_owned(), settings: begun, ..Machine::default() };
     let machine = Machine { settings, ..begun.clone() };
@@ -410,7 +413,7 @@ fn create(state: &mut State, call: &Call, host: &str) -> Result<Value, Refusal> 
     Ok(state.task(host, "qmcreate", Effect::Make(id, machine)))
 }
 
-/// A drive needs a storage for its kind, and a CD that is there.
+/// Checks that the storage of a drive supports its content type, and that its CD exists.
 fn check_drive(state: &State, host: &str, key: &str, value: &str) -> Result<(), Refusal> {
     if !["ide", "scsi", "efidisk", "tpmstate"].iter().any(|kind| key.starts_with(kind)) || key == "scsihw" {
         return Ok(());
@@ -425,12 +428,12 @@ fn check_drive(state: &State, host: &str, key: &str, value: &str) -> Result<(), 
     if !content.split(',').any(|it| it == want) {
         return Err((500, format!("storage '{storage}' does not support content-type '{want}'")));
     }
-    if is_cd && !state.files.contains_key(&(state.whose(host, storage), volume.to_owned())) {
+    if is_cd && !state.files.contains_key(&(state.volume_host(host, storage), volume.to_owned())) {
         return Err((500, format!("volume '{storage}:{name}' does not exist")));
     }
     if let Some(from) = value.split(',').find_map(|part| part.strip_prefix("import-from=")) {
-        let whose = state.whose(host, from.split(':').next().unwrap());
-        if name != "0" || !state.files.contains_key(&(whose, from.to_owned())) {
+        let host_key = state.volume_host(host, from.split(':').next().unwrap());
+        if name != "0" || !state.files.contains_key(&(host_key, from.to_owned())) {
             return Err((500, format!("cannot import from '{from}'")));
         }
     }
@@ -481,6 +484,6 @@ fn machine(state: &mut State, call: &Call, host: &str) -> Result<Value, Refusal>
             let addresses: Vec<_> = machine.addresses.iter().map(|it| json!({"ip-address": it})).collect();
             Ok(json!({"result": [{"name": "eth0", "hardware-address": mac, "ip-addresses": addresses}]}))
         }
-        other => panic!("{other} is in the table and nobody does it"),
+        other => panic!("{other} is in the schema but not implemented"),
     }
 }

@@ -1,7 +1,7 @@
 //! The test result as JUnit XML: one suite per lab, one case per failure.
 
-use ichor_core::lab::report::{outage, subject};
-use ichor_core::lab::verdict::{Comparison, FailureComparison};
+use ichor_core::lab::comparison::{Comparison, FailureComparison};
+use ichor_core::lab::report::{failure_name, format_outage};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
@@ -28,7 +28,7 @@ pub(super) fn report(verdict: &Comparison) -> std::io::Result<Vec<u8>> {
 
 fn case(xml: &mut Writer<Vec<u8>>, row: &FailureComparison, verdict: &Comparison) -> std::io::Result<()> {
     let mut start = BytesStart::new("testcase");
-    start.push_attribute(("name", format!("without {}", subject(row)).as_str()));
+    start.push_attribute(("name", format!("without {}", failure_name(row)).as_str()));
     start.push_attribute(("classname", verdict.cluster.as_str()));
     xml.write_event(Event::Start(start))?;
     if let Some(first) = row.differences.first() {
@@ -36,14 +36,14 @@ fn case(xml: &mut Writer<Vec<u8>>, row: &FailureComparison, verdict: &Comparison
         failure.push_attribute(("message", first.as_str()));
         write_text(xml, failure, &row.differences.join("\n"))?;
     }
-    let said = format!(
+    let text = format!(
         "expected: {}\nobserved: {}\noutage: {}\nhealing: {}",
         row.expected,
         row.observed,
-        outage(row.outage.as_ref(), verdict),
-        outage(row.healing.as_ref(), verdict)
+        format_outage(row.outage.as_ref(), verdict),
+        format_outage(row.healing.as_ref(), verdict)
     );
-    write_text(xml, BytesStart::new("system-out"), &said)?;
+    write_text(xml, BytesStart::new("system-out"), &text)?;
     xml.write_event(Event::End(BytesEnd::new("testcase")))
 }
 
@@ -56,7 +56,7 @@ fn write_text(xml: &mut Writer<Vec<u8>>, start: BytesStart<'_>, text: &str) -> s
 
 #[cfg(test)]
 mod tests {
-    use ichor_core::lab::verdict::{CutMode, InjectedFailure};
+    use ichor_core::lab::comparison::{CutMode, InjectedFailure};
 
     use super::*;
 
@@ -71,15 +71,15 @@ mod tests {
             healing: None,
             differences: vec!["a < b".to_owned(), "c".to_owned()],
         };
-        let whole = FailureComparison { without: None, differences: Vec::new(), ..row.clone() };
+        let intact = FailureComparison { without: None, differences: Vec::new(), ..row.clone() };
         let verdict = Comparison {
             cluster: "rack".to_owned(),
             emulated: false,
             resolution: 10,
             cut: CutMode::Silent,
-            differs: Vec::new(),
+            deviations: Vec::new(),
             flows: 1,
-            rows: vec![whole, row],
+            rows: vec![intact, row],
         };
 
         let text = String::from_utf8(report(&verdict).unwrap()).unwrap();

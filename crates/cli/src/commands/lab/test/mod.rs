@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use ichor_core::lab::foreseen::as_built;
-use ichor_core::lab::verdict::{Comparison, CutMode};
+use ichor_core::lab::comparison::{Comparison, CutMode};
+use ichor_core::lab::prediction::lab_proof_model;
 use ichor_core::lab::{Prediction, report};
 use ichor_core::prove::ProofModel;
 use ichor_core::render::topology;
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// Name of the lab or its cluster file [default: the only running lab]
     #[arg(value_name = "NAME|FILE")]
     lab: Option<String>,
-    /// Inject only this failure (repeatable, one after the other)
+    /// Inject only this failure (repeatable, in sequence)
     #[arg(long, value_name = "NAME")]
     fail: Vec<String>,
     /// Number of simultaneous failures: 0 or 1
@@ -59,22 +59,22 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-    let place = find_lab(args.lab.as_deref())?;
+    let dir = find_lab(args.lab.as_deref())?;
     let files: Vec<PathBuf> = args.junit.iter().chain(&args.html).cloned().collect();
     if !vm::is_inside() {
         files.iter().try_for_each(|path| check_writable(path))?;
     }
-    if vm::is_in_vm(&place) {
-        return Ok(vm::rerun_in_vm(&place, None, &files)?);
+    if vm::is_in_vm(&dir) {
+        return Ok(vm::rerun_in_vm(&dir, None, &files)?);
     }
-    let lab = Lab::open(Some(place.name()))?;
+    let lab = Lab::open(Some(dir.name()))?;
     if lab.record.guests.is_some() {
-        bail!("cannot test {}: its nodes are virtual machines; use a lab without --image", place.name());
+        bail!("cannot test {}: its nodes are virtual machines; use a lab without --image", dir.name());
     }
     let project = project::open(&lab.record.file)?;
     check_sources(&lab, &project)?;
-    let subject = ProofModel::of(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
-    let subject = as_built(&subject, &project.plan, lab.scene(), &lab.record.here);
+    let subject = ProofModel::from_plan(&project.cluster, &project.plan).map_err(Refusal::reasons)?;
+    let subject = lab_proof_model(&subject, &project.plan, lab.topology(), &lab.record.host);
     let verdict = run_trials(args, &lab, &project, &subject)?;
     // Reports are written first, so that a full disk is reported.
     if let Some(path) = &args.junit {
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     } else {
         text::print(&verdict, out)?;
     }
-    Ok(ExitCode::from(u8::from(!verdict.holds())))
+    Ok(ExitCode::from(u8::from(!verdict.is_match())))
 }
 
 /// Refuses a file that cannot be written before the test starts.
@@ -117,16 +117,16 @@ fn find_lab(named: Option<&str>) -> anyhow::Result<LabDir> {
         return Ok(LabDir::named(text)?);
     }
     let file = fs::canonicalize(text).with_context(|| text.to_owned())?;
-    let is_of_file = |place: &LabDir| match vm::lab_summary(place) {
+    let is_of_file = |dir: &LabDir| match vm::lab_summary(dir) {
         Some(content) => content.file == file,
-        None => LabRecord::read(place).is_ok_and(|record| record.file == file),
+        None => LabRecord::read(dir).is_ok_and(|record| record.file == file),
     };
     let alive = LabDir::all()?.into_iter().filter(LabDir::is_alive);
-    let mut places: Vec<LabDir> = alive.filter(is_of_file).collect();
-    match places.len() {
+    let mut dirs: Vec<LabDir> = alive.filter(is_of_file).collect();
+    match dirs.len() {
         0 => bail!("no lab of {text} is running; start one with `ichor lab up {text}`"),
-        1 => Ok(places.remove(0)),
-        _ => Err(LabError::Several(places.iter().map(|place| place.name().to_owned()).collect()).into()),
+        1 => Ok(dirs.remove(0)),
+        _ => Err(LabError::Several(dirs.iter().map(|dir| dir.name().to_owned()).collect()).into()),
     }
 }
 
@@ -142,7 +142,7 @@ fn check_sources(lab: &Lab, project: &Project) -> anyhow::Result<()> {
     if sorted(built) == sorted(now) {
         return Ok(());
     }
-    let (file, name) = (lab.record.file.display(), lab.place.name());
+    let (file, name) = (lab.record.file.display(), lab.dir.name());
     bail!(
         "{file} has changed since the lab was built; rebuild it with `ichor lab up --replace --name {name} {file}`"
     )
@@ -154,24 +154,24 @@ fn run_trials(args: &Args, lab: &Lab, project: &Project, subject: &ProofModel) -
         ([], _) => subject.failures(),
         (names, _) => failures(subject, names)?,
     };
-    let scene = lab.scene();
-    let foreseen = Prediction::of(subject, &project.plan, scene);
+    let topology = lab.topology();
+    let foreseen = Prediction::new(subject, &project.plan, topology);
     let cut = if args.carrier { CutMode::Carrier } else { CutMode::Silent };
     let signals = TerminationSignals::catch().context("cannot handle signals")?;
     let mut trial = FabricTest::start(lab, subject, &foreseen, cut, &signals)?;
     let mut verdict = Comparison {
-        cluster: scene.cluster.clone(),
+        cluster: topology.cluster.clone(),
         emulated: lab.record.emulated,
         resolution: trial.probe.intervals.frequent,
         cut,
-        differs: scene.differs.clone(),
+        deviations: topology.deviations.clone(),
         flows: foreseen.flows.len(),
         rows: Vec::new(),
     };
     let count = wanted.len();
-    let whole = trial.test_intact()?;
-    text::print_step(0, count, &whole, &verdict);
-    verdict.rows.push(whole);
+    let intact = trial.test_intact()?;
+    text::print_step(0, count, &intact, &verdict);
+    verdict.rows.push(intact);
     for (nth, failure) in wanted.into_iter().enumerate() {
         let row = trial.test_failure(failure)?;
         text::print_step(nth + 1, count, &row, &verdict);

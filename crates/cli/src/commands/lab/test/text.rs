@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use ichor_core::lab::report::{outage, subject, time};
-use ichor_core::lab::verdict::{Comparison, CutMode, FailureComparison};
+use ichor_core::lab::comparison::{Comparison, CutMode, FailureComparison};
+use ichor_core::lab::report::{failure_name, format_outage, format_time};
 use serde_json::{Value, json};
 
 use crate::style::{self, BOLD, DIM, ERROR, GOOD, NOTE};
@@ -14,13 +14,13 @@ pub(super) fn print_step(nth: usize, of: usize, row: &FailureComparison, verdict
     let (colour, answer) = result(row);
     let what = match &row.without {
         Some(without) => format!("without the {} {}", without.kind, without.name),
-        None => format!("whole fabric: {}", row.observed),
+        None => format!("intact fabric: {}", row.observed),
     };
     let lost = row.outage.as_ref().map(|_| {
         format!(
             ", outage {}, recovery {}",
-            outage(row.outage.as_ref(), verdict),
-            outage(row.healing.as_ref(), verdict)
+            format_outage(row.outage.as_ref(), verdict),
+            format_outage(row.healing.as_ref(), verdict)
         )
     });
     style::say(&format!(
@@ -40,18 +40,18 @@ pub(super) fn print(verdict: &Comparison, out: &mut dyn Write) -> anyhow::Result
         .iter()
         .map(|row| {
             vec![
-                subject(row).to_owned(),
+                failure_name(row).to_owned(),
                 row.expected.replace("; ", "\n"),
                 row.observed.replace("; ", "\n"),
-                outage(row.outage.as_ref(), verdict),
-                outage(row.healing.as_ref(), verdict),
+                format_outage(row.outage.as_ref(), verdict),
+                format_outage(row.healing.as_ref(), verdict),
                 result(row).1.to_owned(),
             ]
         })
         .collect();
     table::print(out, &["FAILURE", "EXPECTED", "OBSERVED", "OUTAGE", "RECOVERY", "RESULT"], &rows)?;
     for row in verdict.rows.iter().filter(|row| !row.differences.is_empty()) {
-        writeln!(out, "\n{ERROR}differs{ERROR:#}  without {BOLD}{}{BOLD:#}", subject(row))?;
+        writeln!(out, "\n{ERROR}differs{ERROR:#}  without {BOLD}{}{BOLD:#}", failure_name(row))?;
         for line in &row.differences {
             writeln!(out, "         {line}")?;
         }
@@ -61,7 +61,7 @@ pub(super) fn print(verdict: &Comparison, out: &mut dyn Write) -> anyhow::Result
         out,
         "\n{} flows with a packet every {}, which is the resolution of outages. Cables were cut {cut}.",
         verdict.flows,
-        time(verdict.resolution, false)
+        format_time(verdict.resolution, false)
     )?;
     if verdict.emulated {
         writeln!(
@@ -74,7 +74,7 @@ pub(super) fn print(verdict: &Comparison, out: &mut dyn Write) -> anyhow::Result
 
 /// The test result as JSON.
 pub(super) fn object(verdict: &Comparison) -> Value {
-    let mut whole = json!(verdict);
-    whole["ok"] = json!(verdict.holds());
-    whole
+    let mut document = json!(verdict);
+    document["ok"] = json!(verdict.is_match());
+    document
 }

@@ -1,32 +1,32 @@
-//! What a dashboard shows, and what keys do to it.
+//! State of the dashboard, and its key bindings.
 
 use std::collections::VecDeque;
 
-use ichor_core::lab::view::{ChangeTone, CutCable, StatusChange, changes};
+use ichor_core::lab::status::{ChangeTone, CutCable, StatusChange, changes};
 use ichor_core::lab::{LabStatus, LabTopology};
 use ichor_values::Moment;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// How many lines of the log are kept.
+/// Maximum number of log lines.
 const LOG: usize = 200;
-/// How many looks the sparkline remembers.
+/// Maximum number of values in the sparkline.
 const HISTORY: usize = 300;
-/// How far a page is.
+/// Number of rows of a page.
 const PAGE: usize = 5;
 
-/// All that is shown.
+/// State of the dashboard.
 pub(super) struct Dashboard {
     pub name: String,
-    /// The cables: what they are called, and their ends.
+    /// Cables with their ends.
     pub links: Vec<CableEntry>,
     pub selected: usize,
-    /// How many rows of the tables are above the screen.
+    /// Number of table rows above the visible part.
     pub above: usize,
-    /// The latest view; none before the first look is done.
+    /// Latest status; none before the first collection.
     pub view: Option<LabStatus>,
-    /// What happened, the latest last.
+    /// Events, the latest last.
     pub log: VecDeque<(Option<Moment>, StatusChange)>,
-    /// How many sessions stood at each look.
+    /// Number of established sessions at each collection.
     pub history: VecDeque<u64>,
 }
 
@@ -34,10 +34,10 @@ pub(super) struct Dashboard {
 pub(super) struct CableEntry {
     pub name: String,
     pub ends: String,
-    plugs: Vec<String>,
+    ports: Vec<String>,
 }
 
-/// What a key asks for.
+/// Action of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum KeyAction {
     None,
@@ -47,19 +47,19 @@ pub(super) enum KeyAction {
 }
 
 impl Dashboard {
-    /// A board that has seen nothing.
-    pub(super) fn new(name: &str, scene: &LabTopology) -> Self {
-        let link = |cable: &ichor_core::lab::scene::LabCable| {
-            let plugs: Vec<String> = cable.ends.iter().map(|plug| scene.plug(*plug)).collect();
-            let ends = match plugs.as_slice() {
+    /// Creates a dashboard without a status.
+    pub(super) fn new(name: &str, topology: &LabTopology) -> Self {
+        let link = |cable: &ichor_core::lab::topology::LabCable| {
+            let ports: Vec<String> = cable.ends.iter().map(|plug| topology.cable_end_name(*plug)).collect();
+            let ends = match ports.as_slice() {
                 [one, other] => format!("{one} – {other}"),
                 many => format!("{} ({} ends)", cable.name, many.len()),
             };
-            CableEntry { name: cable.name.clone(), ends, plugs }
+            CableEntry { name: cable.name.clone(), ends, ports }
         };
         Self {
             name: name.to_owned(),
-            links: scene.cables.iter().map(link).collect(),
+            links: topology.cables.iter().map(link).collect(),
             selected: 0,
             above: 0,
             view: None,
@@ -68,21 +68,21 @@ impl Dashboard {
         }
     }
 
-    /// Takes what was seen, and notes what is new about it.
-    pub(super) fn take(&mut self, view: LabStatus) {
-        let news = self.view.as_ref().map(|before| changes(before, &view)).unwrap_or_default();
-        for change in news {
+    /// Updates the status, and logs the changes.
+    pub(super) fn update(&mut self, view: LabStatus) {
+        let changes = self.view.as_ref().map(|before| changes(before, &view)).unwrap_or_default();
+        for change in changes {
             self.log(Some(view.time), change);
         }
-        self.history.push_back(view.standing().0 as u64);
+        self.history.push_back(view.session_counts().0 as u64);
         if self.history.len() > HISTORY {
             self.history.pop_front();
         }
         self.view = Some(view);
     }
 
-    /// Notes something that nobody saw in the lab.
-    pub(super) fn note(&mut self, words: String) {
+    /// Logs an error of the dashboard itself.
+    pub(super) fn log_error(&mut self, words: String) {
         let time = self.view.as_ref().map(|view| view.time);
         self.log(time, StatusChange { mood: ChangeTone::Bad, words });
     }
@@ -94,19 +94,19 @@ impl Dashboard {
         }
     }
 
-    /// Whether all stood at last.
-    pub(super) fn stands(&self) -> bool {
-        self.view.as_ref().is_some_and(|view| view.stands)
+    /// Whether every expected session is established.
+    pub(super) fn is_healthy(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.ok)
     }
 
-    /// How a cable is cut; none while it carries. Of a network, one plug that is out is enough.
+    /// How a cable is cut, if it is. A network counts as cut if any of its ports is.
     pub(super) fn cut(&self, link: &CableEntry) -> Option<&CutCable> {
         let cuts = &self.view.as_ref()?.cut;
-        cuts.iter().find(|cut| cut.link == link.name || link.plugs.contains(&cut.link))
+        cuts.iter().find(|cut| cut.link == link.name || link.ports.contains(&cut.link))
     }
 
-    /// Does what a key means here, and says what it means elsewhere.
-    pub(super) fn key(&mut self, key: KeyEvent) -> KeyAction {
+    /// Handles a key; returns the action that the caller must perform.
+    pub(super) fn handle_key(&mut self, key: KeyEvent) -> KeyAction {
         let link = || self.links.get(self.selected).map(|link| link.name.clone());
         let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

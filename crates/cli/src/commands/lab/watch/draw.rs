@@ -1,7 +1,7 @@
-//! The dashboard as it looks: sessions and prefixes above, cables and what happened below.
+//! Draws the dashboard: sessions and prefixes above, cables and events below.
 
 use ichor_core::lab::LabStatus;
-use ichor_core::lab::view::{ChangeTone, LabSessionStatus};
+use ichor_core::lab::status::{ChangeTone, LabSessionStatus};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize as _};
@@ -10,14 +10,14 @@ use ratatui::widgets::{Block, Borders, Cell, List, ListItem, ListState, Paragrap
 
 use super::dashboard::Dashboard;
 
-/// From this width on sessions and prefixes are beside each other.
+/// Minimum width for sessions and prefixes side by side.
 const WIDE: u16 = 150;
-/// Lines of cables and of the log, at least; on a tall screen a third.
+/// Minimum height of the cables and the log; they get a third of a tall screen.
 const BELOW: u16 = 8;
 const KEYS: &str = " ↑↓ cable  c cut  s cut silently  h heal  PgUp PgDn tables  q quit";
 
-/// Draws all of it.
-pub(super) fn draw(board: &mut Dashboard, frame: &mut Frame<'_>) {
+/// Draws the dashboard.
+pub(super) fn draw(dashboard: &mut Dashboard, frame: &mut Frame<'_>) {
     let [head, spark, middle, below, keys] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(2),
@@ -26,32 +26,33 @@ pub(super) fn draw(board: &mut Dashboard, frame: &mut Frame<'_>) {
         Constraint::Length(1),
     ])
     .areas(frame.area());
-    let longest = board.links.iter().map(|link| link.ends.chars().count()).max().unwrap_or(0);
-    // With the mark of the one that is chosen, and the word for one that is cut.
+    let longest = dashboard.links.iter().map(|link| link.ends.chars().count()).max().unwrap_or(0);
+    // With room for the selection mark and the cut state.
     let cables = u16::try_from(longest + 8).unwrap_or(u16::MAX).min(below.width / 2);
     let [links, log] =
         Layout::horizontal([Constraint::Length(cables), Constraint::Fill(1)]).spacing(1).areas(below);
-    self::head(board, frame, head);
-    self::spark(board, frame, spark);
-    if let Some(view) = &board.view {
+    self::head(dashboard, frame, head);
+    self::spark(dashboard, frame, spark);
+    if let Some(view) = &dashboard.view {
         let parts = [Constraint::Fill(1), Constraint::Fill(1)];
         let [left, right] = if middle.width >= WIDE {
             Layout::horizontal(parts).spacing(1).areas(middle)
         } else {
             Layout::vertical(parts).areas(middle)
         };
-        board.above = sessions(view, board.above, frame, left).max(prefixes(view, board.above, frame, right));
+        dashboard.above =
+            sessions(view, dashboard.above, frame, left).max(prefixes(view, dashboard.above, frame, right));
     }
-    self::links(board, frame, links);
-    self::log(board, frame, log);
+    self::links(dashboard, frame, links);
+    self::log(dashboard, frame, log);
     frame.render_widget(Line::from(KEYS).dim(), keys);
 }
 
-fn head(board: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
-    let line = match &board.view {
-        None => Line::from(format!(" {}: looking …", board.name)).bold(),
+fn head(dashboard: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
+    let line = match &dashboard.view {
+        None => Line::from(format!(" {}: querying …", dashboard.name)).bold(),
         Some(view) => {
-            let colour = if view.stands { Color::Green } else { Color::Red };
+            let colour = if view.ok { Color::Green } else { Color::Red };
             Line::from(vec![
                 Span::styled(" ● ", colour),
                 Span::raw(view.summary()).bold(),
@@ -62,17 +63,18 @@ fn head(board: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(line, area);
 }
 
-/// The time of day of a moment.
+/// The time of day of a timestamp.
 fn clock(moment: &str) -> &str {
     moment.split('T').nth(1).unwrap_or(moment).trim_end_matches('Z')
 }
 
-/// How many sessions stood, the latest at the right.
-fn spark(board: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
-    let most = board.view.as_ref().map_or(1, |view| view.standing().1.max(1) as u64);
-    let skipped = board.history.len().saturating_sub(usize::from(area.width));
-    let colour = if board.stands() { Color::Green } else { Color::Yellow };
-    let bars = Sparkline::default().data(board.history.iter().skip(skipped).copied()).max(most).style(colour);
+/// Draws the number of established sessions over time, the latest at the right.
+fn spark(dashboard: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
+    let most = dashboard.view.as_ref().map_or(1, |view| view.session_counts().1.max(1) as u64);
+    let skipped = dashboard.history.len().saturating_sub(usize::from(area.width));
+    let colour = if dashboard.is_healthy() { Color::Green } else { Color::Yellow };
+    let bars =
+        Sparkline::default().data(dashboard.history.iter().skip(skipped).copied()).max(most).style(colour);
     frame.render_widget(bars, area);
 }
 
@@ -83,11 +85,11 @@ fn titled(title: String) -> Block<'static> {
         .title(Line::from(title).not_dim().bold())
 }
 
-/// Draws sessions, those that do not stand first; gives how many rows are above the screen.
+/// Draws the sessions, failed ones first; returns the number of rows above the visible part.
 fn sessions(view: &LabStatus, above: usize, frame: &mut Frame<'_>, area: Rect) -> usize {
     let (heading, rows) = view.tables().sessions;
     let mut rows: Vec<_> = view.sessions.iter().zip(rows).collect();
-    rows.sort_by_key(|(session, _)| session.stands || session.fault.is_some());
+    rows.sort_by_key(|(session, _)| session.up || session.fault.is_some());
     let styled = rows.into_iter().map(|(session, row)| {
         let mut cells: Vec<Cell<'_>> = row.into_iter().map(Cell::from).collect();
         cells[1] = std::mem::take(&mut cells[1]).style(colour(session));
@@ -106,7 +108,7 @@ fn sessions(view: &LabStatus, above: usize, frame: &mut Frame<'_>, area: Rect) -
 
 fn colour(session: &LabSessionStatus) -> Style {
     let tried = session.one.state.max(session.other.state).is_some_and(|state| state.to_string() != "Idle");
-    match (session.stands, &session.fault) {
+    match (session.up, &session.fault) {
         (true, _) => Color::Green.into(),
         (false, Some(_)) => Style::new().dim(),
         (false, None) if tried => Color::Yellow.into(),
@@ -114,7 +116,7 @@ fn colour(session: &LabSessionStatus) -> Style {
     }
 }
 
-/// Draws prefixes and paths; gives how many rows are above the screen.
+/// Draws prefixes and paths; returns the number of rows above the visible part.
 fn prefixes(view: &LabStatus, above: usize, frame: &mut Frame<'_>, area: Rect) -> usize {
     let (heading, rows) = view.tables().prefixes;
     let styled = rows.into_iter().map(|row| {
@@ -143,7 +145,7 @@ fn table(
     frame: &mut Frame<'_>,
     area: Rect,
 ) -> usize {
-    // A line for the title, one for the heading.
+    // One line for the title, one for the heading.
     let room = usize::from(area.height.saturating_sub(2));
     let above = above.min(rows.len().saturating_sub(room));
     let below = rows.len().saturating_sub(room + above);
@@ -162,27 +164,27 @@ fn table(
     above
 }
 
-/// Draws the cables; those that are cut are red.
-fn links(board: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
-    let items = board.links.iter().map(|link| match board.cut(link) {
+/// Draws the cables; cut ones are red.
+fn links(dashboard: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
+    let items = dashboard.links.iter().map(|link| match dashboard.cut(link) {
         None => ListItem::new(link.ends.clone()),
         Some(cut) => {
-            let how = if cut.silent { "lost" } else { "cut" };
-            ListItem::new(format!("{how}: {}", link.ends)).style(Color::Red)
+            let state = if cut.silent { "lost" } else { "cut" };
+            ListItem::new(format!("{state}: {}", link.ends)).style(Color::Red)
         }
     });
-    let cut = board.view.as_ref().map_or(0, |view| view.cut.len());
+    let cut = dashboard.view.as_ref().map_or(0, |view| view.cut.len());
     let title = if cut == 0 { " cables ".to_owned() } else { format!(" cables, {cut} cut ") };
     let list = List::new(items).highlight_symbol("▶ ").highlight_style(Modifier::BOLD).block(titled(title));
-    let mut state = ListState::default().with_selected(Some(board.selected));
+    let mut state = ListState::default().with_selected(Some(dashboard.selected));
     frame.render_stateful_widget(list, area, &mut state);
 }
 
-/// Draws what happened, the latest at the end.
-fn log(board: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
+/// Draws the log, the latest event at the end.
+fn log(dashboard: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
     let room = usize::from(area.height.saturating_sub(1));
-    let skipped = board.log.len().saturating_sub(room);
-    let line = |(time, change): &(Option<ichor_values::Moment>, ichor_core::lab::view::StatusChange)| {
+    let skipped = dashboard.log.len().saturating_sub(room);
+    let line = |(time, change): &(Option<ichor_values::Moment>, ichor_core::lab::status::StatusChange)| {
         let colour = match change.mood {
             ChangeTone::Good => Color::Green,
             ChangeTone::Bad => Color::Red,
@@ -191,6 +193,6 @@ fn log(board: &Dashboard, frame: &mut Frame<'_>, area: Rect) {
         let time = time.map(|time| clock(&time.to_string()).to_owned()).unwrap_or_default();
         Line::from(vec![Span::raw(format!("{time} ")).dim(), Span::styled(change.words.clone(), colour)])
     };
-    let lines: Vec<Line<'_>> = board.log.iter().skip(skipped).map(line).collect();
-    frame.render_widget(Paragraph::new(lines).block(titled(" what happened ".to_owned())), area);
+    let lines: Vec<Line<'_>> = dashboard.log.iter().skip(skipped).map(line).collect();
+    frame.render_widget(Paragraph::new(lines).block(titled(" events ".to_owned())), area);
 }

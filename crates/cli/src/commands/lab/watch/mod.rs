@@ -1,4 +1,4 @@
-//! A lab that is looked at again and again: on a terminal as a dashboard, elsewhere as tables.
+//! Watches a lab: with a dashboard on a terminal, elsewhere with tables.
 
 mod dashboard;
 mod draw;
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ichor_core::lab::LabStatus;
-use ichor_core::lab::view::changes;
+use ichor_core::lab::status::changes;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use crate::lab::collect::Collector;
@@ -19,70 +19,70 @@ use crate::lab::signals::TerminationSignals;
 use crate::lab::{Lab, switch};
 use dashboard::{Dashboard, KeyAction};
 
-/// From one look to the next.
-const PAUSE: Duration = Duration::from_secs(1);
-/// How soon keys, signals and news are noticed.
+/// Interval between collections.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval between polls of keys, signals and status updates.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Prints whenever something changes; says whether all stood at last.
+/// Prints every change; returns whether the lab was healthy at the end.
 pub(super) fn plain(lab: &Lab, json: bool, out: &mut dyn Write) -> anyhow::Result<bool> {
     let signals = TerminationSignals::catch()?;
-    let mut ear = Collector::new(lab);
+    let mut collector = Collector::new(lab);
     let mut before: Option<LabStatus> = None;
     loop {
         let start = Instant::now();
-        let view = ear.collect();
-        let news = before.as_ref().map(|before| changes(before, &view));
-        let anything = news.as_ref().is_none_or(|news| !news.is_empty());
-        if anything && json {
+        let view = collector.collect();
+        let changes = before.as_ref().map(|before| changes(before, &view));
+        let is_changed = changes.as_ref().is_none_or(|changes| !changes.is_empty());
+        if is_changed && json {
             writeln!(out, "{}", serde_json::to_string(&view)?)?;
-        } else if anything {
-            for change in news.iter().flatten() {
+        } else if is_changed {
+            for change in changes.iter().flatten() {
                 writeln!(out, "{} {change}", view.time)?;
             }
-            writeln!(out, "{}", view.text())?;
+            writeln!(out, "{}", view.to_text())?;
         }
         out.flush()?;
-        let stands = view.stands;
+        let is_healthy = view.ok;
         before = Some(view);
-        while start.elapsed() < PAUSE {
-            if signals.came()? {
-                return Ok(stands);
+        while start.elapsed() < REFRESH_INTERVAL {
+            if signals.received()? {
+                return Ok(is_healthy);
             }
             thread::sleep(TICK);
         }
-        if !lab.place.is_alive() {
-            return Err(lab.place.absent().into());
+        if !lab.dir.is_alive() {
+            return Err(lab.dir.absent().into());
         }
     }
 }
 
-/// Shows the dashboard until somebody has seen enough; says whether all stood at last.
+/// Shows the dashboard until it is closed; returns whether the lab was healthy at the end.
 pub(super) fn screen(lab: &Lab) -> anyhow::Result<bool> {
     let signals = TerminationSignals::catch()?;
-    let (tell, views) = mpsc::channel();
-    let (poke, poked) = mpsc::channel();
+    let (publish, views) = mpsc::channel();
+    let (refresh, requests) = mpsc::channel();
     thread::scope(|threads| {
-        threads.spawn(move || look(lab, &tell, &poked));
-        // Also when this panics, the terminal is as it was: that is seen to where it is taken.
+        threads.spawn(move || collect_repeatedly(lab, &publish, &requests));
+        // `try_init` installs a panic hook that restores the terminal.
         let mut terminal = ratatui::try_init()?;
-        let shown = show(lab, &mut terminal, &signals, &views, &poke);
+        let shown = show(lab, &mut terminal, &signals, &views, &refresh);
         ratatui::restore();
-        drop(poke);
+        drop(refresh);
         shown
     })
 }
 
-/// Looks every second, and when somebody did something, until nobody listens.
-fn collect(lab: &Lab, tell: &Sender<LabStatus>, poked: &Receiver<()>) {
-    let mut ear = Collector::new(lab);
+/// Collects the status every second and on request, until the receiver is dropped.
+fn collect_repeatedly(lab: &Lab, publish: &Sender<LabStatus>, requests: &Receiver<()>) {
+    let mut collector = Collector::new(lab);
     loop {
         let start = Instant::now();
-        if tell.send(ear.collect()).is_err() {
+        if publish.send(collector.collect()).is_err() {
             return;
         }
-        let rest = PAUSE.saturating_sub(start.elapsed()).max(TICK);
-        if let Err(RecvTimeoutError::Disconnected) = poked.recv_timeout(rest) {
+        let rest = REFRESH_INTERVAL.saturating_sub(start.elapsed()).max(TICK);
+        if let Err(RecvTimeoutError::Disconnected) = requests.recv_timeout(rest) {
             return;
         }
     }
@@ -93,36 +93,36 @@ fn show(
     terminal: &mut ratatui::DefaultTerminal,
     signals: &TerminationSignals,
     views: &Receiver<LabStatus>,
-    poke: &Sender<()>,
+    refresh: &Sender<()>,
 ) -> anyhow::Result<bool> {
-    let mut board = Dashboard::new(lab.place.name(), lab.scene());
+    let mut dashboard = Dashboard::new(lab.dir.name(), lab.topology());
     loop {
-        terminal.draw(|frame| draw::draw(&mut board, frame))?;
-        let heard = event::poll(TICK)?.then(event::read).transpose()?;
-        let action = match heard {
-            Some(Event::Key(key)) if key.kind == KeyEventKind::Press => board.key(key),
+        terminal.draw(|frame| draw::draw(&mut dashboard, frame))?;
+        let event = event::poll(TICK)?.then(event::read).transpose()?;
+        let action = match event {
+            Some(Event::Key(key)) if key.kind == KeyEventKind::Press => dashboard.handle_key(key),
             _ => KeyAction::None,
         };
-        if action == KeyAction::Quit || signals.came()? {
-            return Ok(board.stands());
+        if action == KeyAction::Quit || signals.received()? {
+            return Ok(dashboard.is_healthy());
         }
-        if let Err(error) = act(lab, &action) {
-            board.note(format!("it could not be done: {error}"));
+        if let Err(error) = apply_action(lab, &action) {
+            dashboard.log_error(format!("the action failed: {error}"));
         }
         if action != KeyAction::None {
-            let _ = poke.send(());
+            let _ = refresh.send(());
         }
         for view in views.try_iter() {
-            board.take(view);
+            dashboard.update(view);
         }
-        if !lab.place.is_alive() {
-            return Err(lab.place.absent().into());
+        if !lab.dir.is_alive() {
+            return Err(lab.dir.absent().into());
         }
     }
 }
 
-/// Does what a key asked for.
-fn act(lab: &Lab, action: &KeyAction) -> anyhow::Result<()> {
+/// Cuts or heals the selected cable.
+fn apply_action(lab: &Lab, action: &KeyAction) -> anyhow::Result<()> {
     let ends = |link: &String| switch::find_ends(lab, std::slice::from_ref(link));
     match action {
         KeyAction::Cut { link, silent } => switch::cut(lab, &ends(link)?, *silent)?,

@@ -1,20 +1,20 @@
 use serde_json::Value;
 
-use super::{cluster, kubernetes, power, run, told};
+use super::{cluster, kubernetes, power, run, status_value};
 use crate::simulated::{Simulated, events, steps};
 
 const ALL: [&str; 5] = ["cp1", "cp2", "cp3", "worker1", "worker2"];
 
-/// Writes another release into the file.
+/// Sets another release in the file.
 pub fn want(nodes: &Simulated, from: &str, to: &str) {
     nodes.write(&nodes.file().replace(&format!("talos: {from}"), &format!("talos: {to}")));
 }
 
 pub fn releases(nodes: &Simulated) -> Vec<String> {
-    ALL.iter().map(|node| told(nodes, node, "talos")).collect()
+    ALL.iter().map(|node| status_value(nodes, node, "talos")).collect()
 }
 
-/// Runs an upgrade that has to be good; what it told.
+/// Runs an upgrade, which must succeed, and returns its events.
 pub fn upgrade(nodes: &Simulated) -> Vec<Value> {
     let run = run(nodes, "upgrade --yes --json");
     assert_eq!(run.code, 0, "{}", run.all());
@@ -22,7 +22,7 @@ pub fn upgrade(nodes: &Simulated) -> Vec<Value> {
 }
 
 #[test]
-fn from_1_12_every_node_is_told_once_and_does_the_rest_itself() {
+fn nodes_of_1_12_are_upgraded_by_a_single_call() {
     let nodes = cluster(5, "--talos v1.12.4");
     want(&nodes, "v1.12.4", "v1.13.9");
 
@@ -33,7 +33,7 @@ fn from_1_12_every_node_is_told_once_and_does_the_rest_itself() {
     assert!(planned.stdout.contains("metal-installer"), "{}", planned.stdout);
     assert_eq!(releases(&nodes), ["v1.13.9"; 5]);
     let mut order = nodes.calls("/Upgrade");
-    // The one that leads etcd is the last of the control planes.
+    // The etcd leader is upgraded last of the control planes.
     assert_eq!(order[3..], ["worker1", "worker2"]);
     order.sort();
     assert_eq!(order, ALL);
@@ -44,15 +44,15 @@ fn from_1_12_every_node_is_told_once_and_does_the_rest_itself() {
 }
 
 #[test]
-fn from_1_13_nodes_are_drained_by_us_and_take_work_again() {
+fn nodes_of_1_13_are_drained_and_uncordoned_by_ichor() {
     let nodes = cluster(5, "--talos v1.13.9");
     want(&nodes, "v1.13.9", "v1.14.0-rc.1");
 
-    let told = upgrade(&nodes);
+    let event_log = upgrade(&nodes);
 
     assert_eq!(releases(&nodes), ["v1.14.0-rc.1"; 5]);
     let worker: Vec<_> =
-        steps(&told).into_iter().filter(|(node, _)| *node == "worker1").map(|(_, step)| step).collect();
+        steps(&event_log).into_iter().filter(|(node, _)| *node == "worker1").map(|(_, step)| step).collect();
     assert_eq!(
         worker[worker.len() - 8..],
         ["connect", "pull", "install", "drain", "reboot", "come back", "uncordon", "health"]
@@ -60,17 +60,17 @@ fn from_1_13_nodes_are_drained_by_us_and_take_work_again() {
             .collect::<Vec<_>>()[..],
         "{worker:?}"
     );
-    let asked = kubernetes(&nodes);
+    let requests = kubernetes(&nodes);
     for node in ALL {
         let evicted = format!("POST /api/v1/namespaces/default/pods/web-{node}/eviction");
-        assert!(asked.contains(&evicted), "{asked:?}");
-        assert_eq!(asked.iter().filter(|one| **one == format!("PATCH /api/v1/nodes/{node}")).count(), 2);
+        assert!(requests.contains(&evicted), "{requests:?}");
+        assert_eq!(requests.iter().filter(|one| **one == format!("PATCH /api/v1/nodes/{node}")).count(), 2);
     }
     nodes.assert_up();
 }
 
 #[test]
-fn what_is_refused_is_told_all_at_once_and_nothing_is_done() {
+fn obstacles_are_reported_together_and_nothing_is_changed() {
     let nodes = cluster(3, "--talos v1.12.4");
     want(&nodes, "v1.12.4", "v1.14.0-rc.1");
     let far = run(&nodes, "upgrade --yes");
@@ -83,12 +83,12 @@ fn what_is_refused_is_told_all_at_once_and_nothing_is_done() {
         "{}",
         far.all()
     );
-    assert!(back.stdout.contains("cp3: it runs v1.12.4, and v1.11.6 would be a step back"), "{}", back.all());
+    assert!(back.stdout.contains("cp3: v1.11.6 would be a downgrade from v1.12.4"), "{}", back.all());
     assert!(nodes.asked("/Upgrade").is_empty());
 }
 
 #[test]
-fn nobody_is_asked_in_a_script_without_yes() {
+fn a_script_without_yes_is_refused() {
     let nodes = cluster(1, "--talos v1.12.4");
     want(&nodes, "v1.12.4", "v1.13.9");
 
@@ -99,7 +99,7 @@ fn nobody_is_asked_in_a_script_without_yes() {
 }
 
 #[test]
-fn without_a_majority_nothing_is_rebooted() {
+fn a_cluster_without_quorum_is_not_rebooted() {
     let nodes = cluster(5, "--talos v1.13.9");
     want(&nodes, "v1.13.9", "v1.14.0-rc.1");
     power(&nodes, "cp2", "off");
@@ -112,7 +112,7 @@ fn without_a_majority_nothing_is_rebooted() {
 }
 
 #[test]
-fn a_node_that_falls_back_is_a_failure_that_says_so() {
+fn a_node_that_rolls_back_is_reported_as_a_failure() {
     let nodes = cluster(5, "--talos v1.13.9");
     want(&nodes, "v1.13.9", "v1.14.0-rc.1");
     nodes.fault("worker1:fall-back");
@@ -121,14 +121,16 @@ fn a_node_that_falls_back_is_a_failure_that_says_so() {
 
     assert_eq!(stopped.code, 1, "{}", stopped.all());
     assert!(
-        stopped.stderr.contains("it fell back to v1.13.9: v1.14.0-rc.1 was installed and did not come up"),
+        stopped
+            .stderr
+            .contains("the node fell back to v1.13.9: v1.14.0-rc.1 was installed, but did not boot"),
         "{}",
         stopped.all()
     );
 }
 
 #[test]
-fn a_failing_installer_is_told_by_its_exit_code_and_nothing_is_rebooted() {
+fn a_failed_installer_is_reported_with_its_exit_code_without_a_reboot() {
     let nodes = cluster(3, "--talos v1.13.9");
     want(&nodes, "v1.13.9", "v1.14.0-rc.1");
     nodes.fault("cp2:fail-install");
@@ -138,12 +140,12 @@ fn a_failing_installer_is_told_by_its_exit_code_and_nothing_is_rebooted() {
     let stopped = run(&nodes, "upgrade --yes");
 
     assert_eq!(stopped.code, 1, "{}", stopped.all());
-    assert!(stopped.stderr.contains("install: the installer ended with 1"), "{}", stopped.all());
+    assert!(stopped.stderr.contains("install: the installer failed with exit code 1"), "{}", stopped.all());
     assert!(nodes.asked("/Reboot").is_empty());
 }
 
 #[test]
-fn pods_that_may_not_leave_keep_a_node_from_rebooting_and_the_cordon_is_taken_back() {
+fn pods_that_cannot_be_evicted_prevent_the_reboot_and_the_node_is_uncordoned() {
     let nodes = cluster(4, "--talos v1.13.9");
     want(&nodes, "v1.13.9", "v1.14.0-rc.1");
     nodes.fault("worker1:keep-pods");
@@ -158,20 +160,20 @@ fn pods_that_may_not_leave_keep_a_node_from_rebooting_and_the_cordon_is_taken_ba
 }
 
 #[test]
-fn another_image_of_the_same_release_is_brought_by_the_same_walk() {
+fn another_image_of_the_same_release_is_installed_like_an_upgrade() {
     let nodes = cluster(4, "--talos v1.13.9");
     let before = run(&nodes, "upgrade --dry-run");
     nodes.write(&nodes.file().replace("defaults: {", "defaults: {extensions: [siderolabs/iscsi-tools], "));
 
     let planned = run(&nodes, "upgrade --dry-run");
     let status = run(&nodes, "status");
-    let told = upgrade(&nodes);
+    let event_log = upgrade(&nodes);
 
     assert_eq!((before.code, planned.code), (0, 1), "{}{}", before.all(), planned.all());
     assert!(planned.stdout.contains("another image"), "{}", planned.all());
-    assert!(planned.stdout.contains("worker1: its image is of the schematic "), "{}", planned.all());
-    assert!(status.all().contains("`ichor upgrade` brings it"), "{}", status.all());
-    let back = steps(&told).into_iter().filter(|(_, step)| *step == "come back").count();
+    assert!(planned.stdout.contains("worker1: the image has the schematic "), "{}", planned.all());
+    assert!(status.all().contains("run `ichor upgrade`"), "{}", status.all());
+    let back = steps(&event_log).into_iter().filter(|(_, step)| *step == "come back").count();
     assert_eq!(back, 4);
     nodes.assert_up();
     let again = run(&nodes, "upgrade --dry-run");
@@ -179,7 +181,7 @@ fn another_image_of_the_same_release_is_brought_by_the_same_walk() {
 }
 
 #[test]
-fn another_image_that_does_not_come_up_stops_the_walk() {
+fn an_image_that_does_not_boot_stops_the_upgrade() {
     let nodes = cluster(4, "--talos v1.13.9");
     nodes.write(&nodes.file().replace("defaults: {", "defaults: {extensions: [siderolabs/iscsi-tools], "));
     nodes.fault("worker1:fall-back");
@@ -187,5 +189,5 @@ fn another_image_that_does_not_come_up_stops_the_walk() {
     let stopped = run(&nodes, "upgrade --yes --only worker1");
 
     assert_eq!(stopped.code, 1, "{}", stopped.all());
-    assert!(stopped.stderr.contains("it runs what it ran before"), "{}", stopped.all());
+    assert!(stopped.stderr.contains("the node still runs its previous image"), "{}", stopped.all());
 }

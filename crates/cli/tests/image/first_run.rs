@@ -1,11 +1,11 @@
-//! What somebody meets who runs `ichor image build` for the first time.
+//! Common mistakes on a first run of `ichor image build`.
 
 use std::fs;
 
 use super::*;
 
 #[test]
-fn nothing_at_all_is_answered_with_what_to_give() {
+fn a_run_without_arguments_reports_what_to_pass() {
     let folder = tempfile::tempdir().unwrap();
 
     for words in ["image build", "image build --base release --extension frr.tar"] {
@@ -13,7 +13,7 @@ fn nothing_at_all_is_answered_with_what_to_give() {
 
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{words}");
         assert!(
-            run.stderr.contains("there is no ichor.yaml here; name the cluster file"),
+            run.stderr.contains("no ichor.yaml in this folder; pass a cluster file"),
             "{words}: {}",
             run.stderr
         );
@@ -23,7 +23,7 @@ fn nothing_at_all_is_answered_with_what_to_give() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_to_is_told_before_anything_is_read() {
+fn an_unwritable_output_folder_is_reported_before_reading() {
     let folder = desk();
     fs::write(folder.path().join("file"), "in the way").unwrap();
 
@@ -38,26 +38,26 @@ fn a_place_that_cannot_be_written_to_is_told_before_anything_is_read() {
 }
 
 #[test]
-fn names_that_are_none_and_folders_in_the_way_are_refused() {
+fn invalid_names_and_existing_folders_are_refused() {
     let folder = desk();
     let words = format!("--talos {TALOS} --base imager.tar --product netboot");
     fs::create_dir_all(folder.path().join("images/mine.cmdline")).unwrap();
 
-    for (name, said) in [
-        ("../mine", "want the name of a file"),
-        (".mine", "want the name of a file"),
-        ("mine", "cannot write images/mine.cmdline: there is a folder of that name"),
+    for (name, message) in [
+        ("../mine", "want a file name"),
+        (".mine", "want a file name"),
+        ("mine", "cannot write images/mine.cmdline: it is a folder"),
     ] {
         let run = build(folder.path(), &format!("{words} --name {name}"));
 
         assert_eq!(run.code, 2, "{name}: {}", run.all());
-        assert!(run.stderr.contains(said), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains(message), "{name}: {}", run.stderr);
         assert_eq!(names(&folder.path().join("images")), ["mine.cmdline"], "{name}");
     }
 }
 
 #[test]
-fn what_an_installer_is_made_of_is_looked_for_first() {
+fn the_installer_base_is_checked_before_the_build() {
     let folder = desk();
     let registry = Registry::start(None);
 
@@ -70,7 +70,7 @@ fn what_an_installer_is_made_of_is_looked_for_first() {
 
         assert_eq!(run.code, 2, "{}", run.all());
         assert!(
-            run.stderr.contains("which installers are made of; --installer-base names another"),
+            run.stderr.contains("the base image of installers; set another with --installer-base"),
             "{}",
             run.stderr
         );
@@ -80,7 +80,7 @@ fn what_an_installer_is_made_of_is_looked_for_first() {
 }
 
 #[test]
-fn a_second_run_makes_the_same_in_the_same_place() {
+fn a_second_run_replaces_the_files_with_the_same_contents() {
     let folder = desk();
     let words = format!("--talos {TALOS} --base imager.tar --extension frr.tar --product netboot,installer");
     let run = || {

@@ -12,7 +12,7 @@ use crate::common::{Run, ichor};
 use crate::simulated::Simulated;
 use serde_json::Value;
 
-/// A cluster of so many nodes that is up; `more` are arguments of the simulator.
+/// A running cluster of simulated nodes, with additional arguments for the simulator.
 fn cluster(count: usize, more: &str) -> Simulated {
     let nodes = Simulated::start(count, more);
     nodes.up_well("");
@@ -38,8 +38,8 @@ fn ready(nodes: &Simulated) {
     }
 }
 
-/// Something of a node, as the simulator has it.
-fn told(nodes: &Simulated, node: &str, key: &str) -> String {
+/// A value of a node's status in the simulator.
+fn status_value(nodes: &Simulated, node: &str, key: &str) -> String {
     let status = nodes.status();
     let found = status["nodes"].as_array().unwrap().iter().find(|one| one["node"] == node).unwrap();
     match &found[key] {
@@ -48,7 +48,7 @@ fn told(nodes: &Simulated, node: &str, key: &str) -> String {
     }
 }
 
-/// What was asked of Kubernetes, by method and path.
+/// Requests to Kubernetes, by method and path.
 fn kubernetes(nodes: &Simulated) -> Vec<String> {
     let journal = std::fs::read_to_string(nodes.folder().join("simulator/journal.jsonl")).unwrap();
     let lines = journal.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

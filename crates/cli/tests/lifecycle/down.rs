@@ -1,31 +1,31 @@
-use super::{cluster, power, run, told};
+use super::{cluster, power, run, status_value};
 use crate::simulated::{events, steps};
 
 #[test]
-fn machines_that_nobody_made_are_left_alone_unless_they_are_to_be_reset() {
+fn machines_of_other_owners_are_kept_unless_reset_is_requested() {
     let nodes = cluster(3, "");
 
     let left = run(&nodes, "down --yes --kubeconfig kubeconfig");
 
     assert_eq!(left.code, 0, "{}", left.all());
-    assert!(left.stdout.contains("left alone: nobody made it"), "{}", left.all());
+    assert!(left.stdout.contains("kept: ichor did not create it"), "{}", left.all());
     assert!(nodes.asked("/Reset").is_empty());
     assert!(nodes.kubeconfig().contains("admin@simulated"));
 }
 
 #[test]
-fn reset_ends_the_cluster_keeps_the_secrets_and_can_be_done_again() {
+fn down_with_reset_keeps_the_secrets_and_is_repeatable() {
     let nodes = cluster(4, "");
 
     let planned = run(&nodes, "down --reset --dry-run --kubeconfig kubeconfig");
-    let asked = run(&nodes, "down --reset --kubeconfig kubeconfig");
+    let unconfirmed = run(&nodes, "down --reset --kubeconfig kubeconfig");
     let done = run(&nodes, "down --reset --yes --kubeconfig kubeconfig");
     let again = run(&nodes, "down --reset --yes --kubeconfig kubeconfig");
 
-    assert_eq!((planned.code, asked.code), (1, 2), "{}{}", planned.all(), asked.all());
+    assert_eq!((planned.code, unconfirmed.code), (1, 2), "{}{}", planned.all(), unconfirmed.all());
     assert_eq!(done.code, 0, "{}", done.all());
     for node in ["cp1", "cp2", "cp3", "worker1"] {
-        assert_eq!(told(&nodes, node, "stage"), "maintenance");
+        assert_eq!(status_value(&nodes, node, "stage"), "maintenance");
     }
     assert!(!nodes.kubeconfig().contains("admin@simulated"), "{}", nodes.kubeconfig());
     assert!(!nodes.folder().join(".ichor").exists());
@@ -35,7 +35,7 @@ fn reset_ends_the_cluster_keeps_the_secrets_and_can_be_done_again() {
 }
 
 #[test]
-fn what_will_be_destroyed_and_what_is_left_are_told_as_json() {
+fn the_plan_and_the_remains_are_reported_as_json() {
     let nodes = cluster(3, "");
     power(&nodes, "cp3", "off");
 
@@ -51,14 +51,14 @@ fn what_will_be_destroyed_and_what_is_left_are_told_as_json() {
     let plan = &events(&planned.stdout)[0];
     assert_eq!((&plan["event"], &plan["nodes"][0]["action"]), (&"plan".into(), &"reset".into()));
     assert!(plan["secrets_file"].as_str().unwrap().ends_with("secrets.yaml"), "{plan}");
-    assert!(plan["record_file"].is_string() && plan["kubeconfig_file"] == "kubeconfig", "{plan}");
-    let told = events(&part.stdout);
-    let mut done = steps(&told);
+    assert!(plan["record_folder"].is_string() && plan["kubeconfig_file"] == "kubeconfig", "{plan}");
+    let event_log = events(&part.stdout);
+    let mut done = steps(&event_log);
     done.sort_unstable();
     assert_eq!(done, [("cp1", "reset"), ("cp2", "reset")]);
-    let end = told.last().unwrap();
+    let end = event_log.last().unwrap();
     assert_eq!((&end["event"], &end["ok"]), (&"end".into(), &false.into()));
-    assert!(end["remaining"][0].as_str().unwrap().starts_with("cp3 was not reset"), "{end}");
-    assert_eq!(events(&rest.stdout).last().unwrap()["remaining"], serde_json::json!([]));
+    assert!(end["leftovers"][0].as_str().unwrap().starts_with("cp3 was not reset"), "{end}");
+    assert_eq!(events(&rest.stdout).last().unwrap()["leftovers"], serde_json::json!([]));
     assert!(!nodes.folder().join(".ichor").exists());
 }

@@ -1,19 +1,19 @@
-use super::{cluster, kubernetes, power, run, told};
+use super::{cluster, kubernetes, power, run, status_value};
 use crate::simulated::{events, steps};
 
 #[test]
-fn a_worker_forgets_and_is_forgotten_and_can_be_brought_up_again() {
+fn a_reset_worker_leaves_the_cluster_and_can_join_again() {
     let nodes = cluster(4, "");
 
     let planned = run(&nodes, "reset worker1 --dry-run");
-    let asked = run(&nodes, "reset worker1");
+    let unconfirmed = run(&nodes, "reset worker1");
     let done = run(&nodes, "reset worker1 --yes");
 
     assert_eq!(planned.code, 1, "{}", planned.all());
     assert!(planned.stdout.contains("worker1: wipe its configuration and data"), "{}", planned.stdout);
-    assert_eq!(asked.code, 2, "{}", asked.all());
+    assert_eq!(unconfirmed.code, 2, "{}", unconfirmed.all());
     assert_eq!(done.code, 0, "{}", done.all());
-    assert_eq!(told(&nodes, "worker1", "stage"), "maintenance");
+    assert_eq!(status_value(&nodes, "worker1", "stage"), "maintenance");
     assert!(kubernetes(&nodes).contains(&"DELETE /api/v1/nodes/worker1".to_owned()));
     assert_eq!(nodes.calls("/Reset"), ["worker1"]);
     nodes.up_well("");
@@ -21,14 +21,14 @@ fn a_worker_forgets_and_is_forgotten_and_can_be_brought_up_again() {
 }
 
 #[test]
-fn a_control_plane_leaves_etcd_and_the_others_go_on() {
+fn a_reset_control_plane_leaves_etcd_and_the_others_stay_healthy() {
     let nodes = cluster(3, "");
 
     let done = run(&nodes, "reset cp2 --yes");
 
     assert_eq!(done.code, 0, "{}", done.all());
-    assert_eq!(told(&nodes, "cp2", "stage"), "maintenance");
-    assert_eq!(told(&nodes, "cp1", "ready"), "true");
+    assert_eq!(status_value(&nodes, "cp2", "stage"), "maintenance");
+    assert_eq!(status_value(&nodes, "cp1", "ready"), "true");
     let another = run(&nodes, "reset cp3 cp1 --yes");
     assert_eq!(another.code, 1, "{}", another.all());
     assert!(another.stdout.contains("this is the last control plane"), "{}", another.all());
@@ -36,21 +36,25 @@ fn a_control_plane_leaves_etcd_and_the_others_go_on() {
 }
 
 #[test]
-fn the_last_control_plane_is_refused_unless_the_end_is_meant() {
+fn the_last_control_plane_is_reset_only_with_an_option() {
     let nodes = cluster(1, "");
 
     let refused = run(&nodes, "reset cp1 --yes");
-    let meant = run(&nodes, "reset cp1 --yes --destroy-cluster");
+    let destroyed = run(&nodes, "reset cp1 --yes --destroy-cluster");
 
     assert_eq!(refused.code, 1, "{}", refused.all());
     assert!(refused.stdout.contains("--destroy-cluster"), "{}", refused.all());
-    assert_eq!(meant.code, 0, "{}", meant.all());
-    assert!(meant.stdout.contains("all its Kubernetes objects are lost permanently"), "{}", meant.all());
-    assert_eq!(told(&nodes, "cp1", "stage"), "maintenance");
+    assert_eq!(destroyed.code, 0, "{}", destroyed.all());
+    assert!(
+        destroyed.stdout.contains("all its Kubernetes objects are lost permanently"),
+        "{}",
+        destroyed.all()
+    );
+    assert_eq!(status_value(&nodes, "cp1", "stage"), "maintenance");
 }
 
 #[test]
-fn a_node_that_is_gone_is_taken_out_by_the_others() {
+fn a_lost_node_is_removed_by_the_others() {
     let nodes = cluster(3, "");
     power(&nodes, "cp3", "off");
 
@@ -67,18 +71,18 @@ fn a_node_that_is_gone_is_taken_out_by_the_others() {
 }
 
 #[test]
-fn a_wiped_disk_with_nothing_to_boot_is_warned_of_and_the_machine_is_switched_off() {
+fn a_machine_without_boot_media_is_powered_off_with_a_warning() {
     let nodes = cluster(4, "");
 
     let done = run(&nodes, "reset worker1 --yes --wipe disk");
 
     assert_eq!(done.code, 0, "{}", done.all());
     assert!(done.stdout.contains("it has nothing left to boot"), "{}", done.all());
-    assert_eq!(told(&nodes, "worker1", "phase"), "off");
+    assert_eq!(status_value(&nodes, "worker1", "phase"), "off");
 }
 
 #[test]
-fn plan_steps_obstacles_and_end_are_told_as_json() {
+fn plan_steps_obstacles_and_end_are_json_events() {
     let nodes = cluster(4, "");
 
     let planned = run(&nodes, "reset worker1 cp2 --dry-run --json");
@@ -90,9 +94,9 @@ fn plan_steps_obstacles_and_end_are_told_as_json() {
     let worker = serde_json::json!({"node": "worker1", "wipe": "system", "off": false, "etcd": "no-member", "stranded": false});
     assert_eq!((&plan["event"], &plan["nodes"][0]), (&"plan".into(), &worker));
     assert_eq!(plan["nodes"][1]["etcd"], "member_removed");
-    let told = events(&done.stdout);
+    let event_log = events(&done.stdout);
     assert_eq!(
-        steps(&told),
+        steps(&event_log),
         [
             ("worker1", "reset"),
             ("worker1", "leave Kubernetes"),
@@ -101,7 +105,7 @@ fn plan_steps_obstacles_and_end_are_told_as_json() {
             ("cp2", "leave Kubernetes")
         ]
     );
-    let end = told.last().unwrap();
+    let end = event_log.last().unwrap();
     assert_eq!((&end["event"], &end["ok"], &end["nodes_reset"]), (&"end".into(), &true.into(), &2.into()));
     let obstacles = &events(&refused.stdout)[0];
     assert_eq!(obstacles["event"], "refused");
@@ -109,7 +113,7 @@ fn plan_steps_obstacles_and_end_are_told_as_json() {
 }
 
 #[test]
-fn a_node_that_does_not_come_back_is_told_with_what_was_left_alone() {
+fn a_node_that_does_not_come_back_is_reported_with_the_remaining_ones() {
     let nodes = cluster(5, "");
     nodes.fault("worker1:late-reboot:60s");
 
@@ -119,7 +123,7 @@ fn a_node_that_does_not_come_back_is_told_with_what_was_left_alone() {
     let all = events(&stopped.stdout);
     let end = all.last().unwrap();
     assert_eq!((&end["ok"], &end["node"]), (&false.into(), &"worker1".into()), "{end}");
-    assert_eq!(end["remaining"], serde_json::json!(["worker2"]));
+    assert_eq!(end["remaining_nodes"], serde_json::json!(["worker2"]));
     assert!(end["message"].as_str().unwrap().contains("after 1 s"), "{end}");
-    assert_eq!(told(&nodes, "worker2", "stage"), "running");
+    assert_eq!(status_value(&nodes, "worker2", "stage"), "running");
 }
