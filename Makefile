@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 10
 export ICHOR := $(abspath $(TARGET)/release/ichor)
 export ICHOR_AGENT := $(abspath $(TARGET)/release/ichor-agent)
 
-.PHONY: help demo demo-lab quick agent simulator test check bench install fuzz fuzz-build fuzz-lock
+.PHONY: help demo demo-lab quick agent simulator test check docs bench install fuzz fuzz-build fuzz-lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -53,8 +53,8 @@ test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemo
 	@$(MAKE) --no-print-directory quick agent simulator
 	cargo nextest run --workspace --locked --profile lab
 
-check: ## Look quickly: format, lints, docs, licences, house rules
-	@scripts/tools cc fmt clippy deny
+check: ## Look quickly: format, lints, docs, links, licences, house rules
+	@scripts/tools cc fmt clippy deny python
 	cargo fmt --all -- --check
 	rustfmt --check fuzz/targets/*.rs
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -63,6 +63,15 @@ check: ## Look quickly: format, lints, docs, licences, house rules
 	scripts/house
 	scripts/language
 	scripts/direction
+	$(PYTHON) scripts/links
+
+# mdBook succeeds in spite of its warnings, such as an unclosed tag.
+docs: ## Build the documentation as a site in target/book
+	@scripts/tools cc python mdbook
+	$(PYTHON) scripts/links
+	@mkdir -p $(TARGET)
+	set -o pipefail; mdbook build --dest-dir $(abspath $(TARGET))/book 2>&1 | tee $(TARGET)/book.log
+	@! grep -qE '^ *(WARN|ERROR)' $(TARGET)/book.log || { echo "error: mdBook warns about the pages, see above" >&2; exit 1; }
 
 bench: agent ## Measure ichor and its agent beside PyYAML, jinja2-cli, genisoimage, xorriso, mksquashfs and real FRR
 	@scripts/tools cc python-yaml python-venv time nextest frr frr-reload iproute iso oci squashfs
