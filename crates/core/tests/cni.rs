@@ -255,7 +255,7 @@ fn only_the_complete_configuration_has_the_overlay_key() {
             let (_, service) = machine.split_once("kind: ExtensionServiceConfig\nname: tailscale\n").unwrap();
             for wanted in [
                 "- TS_AUTHKEY=a-secret-of-the-file\n",
-                "- TS_EXTRA_ARGS=--login-server=https://headscale.sol.example --advertise-tags=tag:edge\n",
+                "- TS_EXTRA_ARGS=--login-server=https://headscale.sol.example\n",
                 "- TS_ROUTES=10.20.0.0/24\n",
                 "- TS_AUTH_ONCE=true\n",
             ] {
@@ -265,6 +265,18 @@ fn only_the_complete_configuration_has_the_overlay_key() {
                 !boot.contains("a-secret-of-the-file") && !boot.contains("tailscale"),
                 "{release}: {boot}"
             );
+        }
+    }
+}
+
+#[test]
+fn machines_request_tags_only_from_tailscale() {
+    for (server, requested) in [("", true), ("server: https://headscale.sol.example, ", false)] {
+        let overlay = format!("overlay: {{tailscale: {{{server}key: {{env: TS_KEY}}, tags: [tag:edge]}}}}");
+        for (release, nodes) in everywhere("kubeprism: 7445", &overlay, &[]) {
+            for machine in nodes {
+                assert_eq!(machine.contains("--advertise-tags=tag:edge"), requested, "{release}: {machine}");
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ record! {
         server: Url = "https://controlplane.tailscale.com", "https://headscale.sol";
         /// Key with which machines join, or with which such keys are created.
         key: Secret = "required", "{env: TS_KEY}";
-        /// Tags of the machines.
+        /// Tags of the machines; with `server` the key must have them.
         tags: List<Text> = "none", "[tag:edge]";
         /// Prefixes that the machines announce.
         routes: List<Prefix> = "none", "[10.20.0.0/24]";

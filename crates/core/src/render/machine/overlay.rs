@@ -20,7 +20,8 @@ pub fn add(draft: &mut ConfigDraft, inputs: RenderInputs<'_>, node: &NodePlan, e
         tailscale.server.as_ref().map(|url| format!("--login-server={}", url.value)).into_iter().collect();
     let tags: Vec<&str> =
         tailscale.tags.iter().flat_map(|tags| tags.value.values()).map(|tag| tag.as_str()).collect();
-    if !tags.is_empty() {
+    // Headscale 0.28 and later reject the flag with every pre-auth key: there the key has the tags.
+    if tailscale.server.is_none() && !tags.is_empty() {
         arguments.push(format!("--advertise-tags={}", tags.join(",")));
     }
     if !arguments.is_empty() {

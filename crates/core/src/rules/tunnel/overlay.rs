@@ -18,6 +18,7 @@ pub(super) const RULES: &[Rule] = &[
     KUBELET_SUBNETS_MISS_NODE,
     ETCD_SUBNETS_MISS_NODE,
     OVERLAY_KEY_LIFE,
+    OVERLAY_TAGS,
 ];
 
 const KUBELET_SUBNETS_OVERLAY: Rule = Rule {
@@ -67,6 +68,17 @@ const OVERLAY_KEY_LIFE: Rule = Rule {
               the control server and cannot be reached.",
     fix: "set `overlay.tailscale.key_life` to at least `boot.within`",
     check: check_overlay_key_life,
+};
+
+const OVERLAY_TAGS: Rule = Rule {
+    id: "overlay-tags",
+    severity: Severity::Note,
+    summary: "tags of machines at a Headscale server come from their keys",
+    failure: "Headscale 0.28 and later reject a machine that requests tags with a pre-auth key, whatever the key's tags \
+              are. ichor therefore writes no tags for a machine with `overlay.tailscale.server`. With a key without \
+              tags the machine joins untagged, and the server's policy may not let it reach the other nodes.",
+    fix: "create the key with these tags (`headscale preauthkeys create --tags`), and silence the finding",
+    check: check_overlay_tags,
 };
 
 /// A setting that selects the address of kubelet or etcd.
@@ -210,6 +222,20 @@ fn check_overlay_key_life(context: &RuleContext<'_>, findings: &mut Findings) {
             let message =
                 format!("keys are valid for {}, but a machine may take {within} to boot", life.value);
             problems.add_message("overlay.tailscale.key_life", Some(life.place), message, &kind.nodes);
+        }
+    }
+    problems.report(context, findings);
+}
+
+fn check_overlay_tags(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
+        let tailscale = node.written().overlay.get().and_then(|overlay| overlay.tailscale.get());
+        let Some(tailscale) = tailscale.filter(|tailscale| tailscale.server.is_set()) else { continue };
+        let tags: Vec<_> = tailscale.tags.values().map(|tag| tag.as_str()).collect();
+        if let Some(at) = tailscale.tags.at().filter(|_| !tags.is_empty()) {
+            let message = format!("the pre-auth key must have the tags: {}", tags.join(", "));
+            problems.add_message("overlay.tailscale.tags", Some(at.place), message, &kind.nodes);
         }
     }
     problems.report(context, findings);
