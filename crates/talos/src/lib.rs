@@ -60,10 +60,11 @@
 //!   [`talosconfig`] and [`kubeconfig`] are the configurations of clients.
 //! * Boot: [`schematic`], [`asset`], [`meta`], [`platform_network`], [`nocloud`], [`command_line`], [`kernel_args`], [`config_url`], [`extension`].
 //! * Running nodes: [`api`], the [`resource`]s it serves, the [`peer`] at its other end, [`kubernetes`]' objects.
-//! * Facts: [`release`], [`kind`], [`link`]; [`go`] has the formats of Go's libraries.
+//! * Facts: [`release`], [`catalogue`], [`kind`], [`link`]; [`go`] has the formats of Go's libraries.
 
 pub mod api;
 pub mod asset;
+pub mod catalogue;
 pub(crate) mod cel;
 pub mod command_line;
 pub mod config;

@@ -18,8 +18,11 @@ const DEFAULT_KUBERNETES: [(u16, u16, &str); 10] = [
     (13, 3, "1.36.1"),
     (13, 5, "1.36.2"),
     (13, 9, "1.36.3"),
-    (14, 0, "1.37.0-rc.0"),
+    (14, 0, "1.37.0"),
 ];
+
+/// Kubernetes of the pre-releases of a minor release.
+const PRE_RELEASE_KUBERNETES: (u16, &str) = (14, "1.37.0-rc.0");
 
 /// Whether ichor writes configurations for this release.
 pub fn is_known(talos: &TalosVersion) -> bool {
@@ -34,8 +37,13 @@ pub fn at_least(talos: &TalosVersion, minor: u16) -> bool {
 /// The Kubernetes version that a Talos release installs by default.
 pub fn default_kubernetes(talos: &TalosVersion) -> Option<KubernetesVersion> {
     let patch = talos.patch().unwrap_or(u16::MAX);
-    let (_, _, version) =
-        DEFAULT_KUBERNETES.iter().rfind(|(minor, from, _)| talos.minor() == (1, *minor) && patch >= *from)?;
+    let (minor, pre_release) = PRE_RELEASE_KUBERNETES;
+    let version = if talos.minor() == (1, minor) && patch == 0 && talos.is_pre_release() {
+        pre_release
+    } else {
+        let mut defaults = DEFAULT_KUBERNETES.iter();
+        defaults.rfind(|(minor, from, _)| talos.minor() == (1, *minor) && patch >= *from)?.2
+    };
     Some(KubernetesVersion::parse(version).expect("a version"))
 }
 
@@ -84,6 +92,24 @@ mod tests {
         assert!(is_newer(&talos("1.14.0"), &talos("1.14.0-rc.1")));
         assert!(!is_newer(&talos("1.13.9"), &talos("1.13")));
         assert!(is_newer(&talos("1.14"), &talos("1.13.9")));
+    }
+
+    #[test]
+    fn a_release_installs_the_kubernetes_that_it_was_made_with() {
+        let default = |text| default_kubernetes(&talos(text)).map(|version| version.to_string());
+
+        for (release, kubernetes) in [
+            ("v1.11.6", "v1.34.1"),
+            ("v1.12.11", "v1.35.4"),
+            ("v1.13.9", "v1.36.3"),
+            ("v1.14.0-rc.1", "v1.37.0-rc.0"),
+            ("v1.14.0", "v1.37.0"),
+            ("v1.14.1", "v1.37.0"),
+            ("1.14", "v1.37.0"),
+        ] {
+            assert_eq!(default(release).as_deref(), Some(kubernetes), "{release}");
+        }
+        assert_eq!(default("v1.15.0"), None);
     }
 
     #[test]

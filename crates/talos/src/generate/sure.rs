@@ -2,21 +2,19 @@
 
 use ichor_values::TalosVersion;
 
-/// The newest patch of each minor release that was read.
-const NEWEST_READ: [(u16, u16); 3] = [(11, 6), (12, 11), (13, 9)];
+use crate::catalogue;
+use crate::release;
 
 /// The only pre-release that was read.
 const PRE_RELEASE_READ: &str = "v1.14.0-rc.1";
 
-/// Whether [`default_kubernetes`](crate::release::default_kubernetes) is known from the release itself. Without a
-/// patch number, it refers to the newest patch that was read.
+/// Whether [`default_kubernetes`](release::default_kubernetes) is known from the release itself. Without a patch number, it
+/// refers to the newest patch in the [`catalogue`].
 pub fn is_default_kubernetes_sure(talos: &TalosVersion) -> bool {
     if talos.is_pre_release() {
         return talos.to_string() == PRE_RELEASE_READ;
     }
-    NEWEST_READ.iter().any(|(minor, newest)| {
-        talos.minor() == (1, *minor) && talos.patch().is_none_or(|patch| patch <= *newest)
-    })
+    release::is_known(talos) && catalogue::covers(talos)
 }
 
 #[cfg(test)]
@@ -27,10 +25,10 @@ mod tests {
     fn an_unread_default_is_a_guess() {
         let sure = |text| is_default_kubernetes_sure(&TalosVersion::parse(text).unwrap());
 
-        for read in ["v1.11.6", "v1.12.0", "v1.12.11", "v1.13.9", "1.13", "v1.14.0-rc.1"] {
+        for read in ["v1.11.6", "v1.12.0", "v1.12.11", "v1.13.9", "1.13", "v1.14.0-rc.1", "v1.14.1", "1.14"] {
             assert!(sure(read), "{read}");
         }
-        for guess in ["v1.11.7", "v1.13.10", "v1.14.0", "v1.14.1", "1.14", "v1.14.0-beta.0", "v1.13.0-rc.0"] {
+        for guess in ["v1.11.7", "v1.13.10", "v1.14.2", "v1.14.0-beta.0", "v1.13.0-rc.0", "v1.15.0"] {
             assert!(!sure(guess), "{guess}");
         }
     }

@@ -156,7 +156,7 @@ fn check_secure_boot_unsigned(context: &RuleContext<'_>, findings: &mut Findings
             continue;
         }
         let mut say = |message: &str| {
-            problems.add_message("image.secure_boot", Some(secure.place), message, &kind.nodes)
+            problems.add_message("image.secure_boot", Some(secure.place), message, &kind.nodes);
         };
         match node.boot.image.value {
             ImagePlan::Made(ImageSource::Ichor) => {

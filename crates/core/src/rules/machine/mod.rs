@@ -3,6 +3,7 @@
 mod boot_media;
 mod cloud;
 mod dhcp;
+mod extension;
 mod hypervisor;
 mod image;
 mod install;
@@ -27,5 +28,6 @@ pub(super) const GROUPS: &[RuleGroup] = &[
     ("Hypervisors", hypervisor::RULES),
     ("Clouds", cloud::RULES),
     ("Images", image::RULES),
+    ("Extensions", extension::RULES),
     ("Schematics", schematic::RULES),
 ];

@@ -1,11 +1,12 @@
 //! Incompatible releases of Talos and Kubernetes.
 
+use super::extension;
 use crate::plan::Plan;
 use crate::rules::affected_nodes::{AffectedNodes, NodesByProblem};
 use crate::rules::{Findings, Rule, RuleContext, Severity};
-use ichor_talos::release;
+use ichor_talos::{catalogue, release};
 
-pub(super) const RULES: &[Rule] = &[UNKNOWN, WITHOUT_PATCH, WINDOW, SKEW, OLDER, NEWER];
+pub(super) const RULES: &[Rule] = &[UNKNOWN, UNKNOWN_RELEASE, WITHOUT_PATCH, WINDOW, SKEW, OLDER, NEWER];
 
 const UNKNOWN: Rule = Rule {
     id: "talos-unknown",
@@ -15,6 +16,16 @@ const UNKNOWN: Rule = Rule {
               writes for an earlier release and ignores a part of it.",
     fix: "use a release that ichor supports, or a newer ichor",
     check: check_unknown,
+};
+
+const UNKNOWN_RELEASE: Rule = Rule {
+    id: "unknown-release",
+    severity: Severity::Warning,
+    summary: "a Talos release is newer than those that ichor knows",
+    failure: "If the release does not exist, no registry has its images: the installation fails with \"not found\", and \
+              the machine boots from its previous disk. If it does, ichor cannot verify the names of its extensions.",
+    fix: "correct the release, or use a newer ichor; silence the finding if the release exists",
+    check: check_unknown_release,
 };
 
 const WITHOUT_PATCH: Rule = Rule {
@@ -90,6 +101,21 @@ fn check_unknown(context: &RuleContext<'_>, findings: &mut Findings) {
             findings.add(release_key(context, &affected), affected.place(), message(release));
         }
     }
+}
+
+fn check_unknown_release(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for node in context.plan.nodes.iter().filter(|node| !catalogue::covers(&node.talos.value)) {
+        problems.add(&node.talos.value, &[node.nth], node.place_of(node.talos.origin));
+    }
+    for (release, affected) in problems {
+        // `talos-unknown` reports a minor release that ichor does not know.
+        let Some(newest) = catalogue::newest_release(release) else { continue };
+        let message =
+            format!("ichor knows no Talos {release} ({affected}); the newest release before it is {newest}");
+        findings.add(release_key(context, &affected), affected.place(), message);
+    }
+    extension::check_unverified(context, findings);
 }
 
 fn check_window(context: &RuleContext<'_>, findings: &mut Findings) {
