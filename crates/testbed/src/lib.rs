@@ -6,9 +6,11 @@ pub mod elf;
 pub mod fabric;
 pub mod firmware;
 pub mod frr;
+pub mod kubernetes;
 pub mod lab;
 pub mod libvirt;
 pub mod machine;
+pub mod parts;
 pub mod random;
 pub mod routing;
 pub mod schema;
@@ -34,6 +36,11 @@ pub const CILIUM: &str =
 /// The folder `tests/NAME` of `ichor-core`.
 pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests").join(name)
+}
+
+/// The text of a page below `docs/`.
+pub fn document(page: &str) -> String {
+    fs::read_to_string(folder("../../../docs").join(page)).unwrap()
 }
 
 /// The sub-folders of `tests/NAME`, in order.

@@ -8,7 +8,6 @@ mod terraform;
 
 use std::path::{Path, PathBuf};
 
-use ichor_core::cluster::Files as _;
 use ichor_core::model::Cluster;
 use ichor_core::plan::Plan;
 use ichor_core::render::artifact::Artifact;
@@ -70,11 +69,9 @@ fn the_dhcp_range_of_a_network_has_no_assigned_address() {
 #[test]
 fn the_quoted_document_is_the_rendered_one() {
     let path = ichor_testbed::folder("../../../docs/how-to/create-machines.md");
-    let text = String::from_utf8(
-        ichor_testbed::FolderFiles(ichor_testbed::folder("../../../docs")).read("hypervisors.md").unwrap(),
-    )
-    .unwrap();
-    let yaml = text.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
+    let text = ichor_testbed::document("how-to/create-machines.md");
+    let yaml =
+        text.split("```yaml\n").find(|block| block.contains("  nat:")).unwrap().split_once("```").unwrap().0;
     let (from, to) = (yaml.find("  nat:").unwrap(), yaml.find("defaults:").unwrap());
     let proxmox = "  pve: {proxmox: {url: https://pve:8006, token: {env: PVE_TOKEN}}}\n";
     let files = [files_of(yaml), files_of(&yaml.replace(&yaml[from..to], proxmox))].concat();

@@ -1,7 +1,9 @@
 //! Modules for Terraform, compared with its providers.
 //!
-//! `providers.json` has the names of the arguments that ichor writes, each looked up: in bpg/proxmox 0.111.1 and
+//! `providers.json` has the names of the arguments that ichor writes, each looked up: in bpg/proxmox 0.112.0 and
 //! hashicorp/google 6.50.0.
+
+mod lab;
 
 use serde_json::{Map, Value};
 
@@ -66,6 +68,24 @@ fn the_provider_knows_every_argument() {
     }
 
     assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn network_devices_have_every_key_of_the_provider() {
+    let providers: Value = serde_json::from_str(PROVIDERS).unwrap();
+    let known = providers["proxmox_virtual_environment_vm"]["network_device"].as_object().unwrap();
+
+    for (path, module) in modules() {
+        let Some(machines) = module["resource"]["proxmox_virtual_environment_vm"].as_object() else {
+            continue;
+        };
+        for (name, machine) in machines {
+            for device in machine["network_device"].as_array().unwrap() {
+                let missing: Vec<_> = known.keys().filter(|key| device.get(key.as_str()).is_none()).collect();
+                assert!(missing.is_empty(), "{path}: {name}: {missing:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -16,7 +16,23 @@ const OWN: &str = "local";
 /// The provider's resource types.
 const VM: &str = "proxmox_virtual_environment_vm";
 const FILE: &str = "proxmox_virtual_environment_file";
-const DOWNLOAD: &str = "proxmox_virtual_environment_download_file";
+const DOWNLOAD: &str = "proxmox_download_file";
+
+/// Every key of a network device. The provider declares the devices as an attribute that may be written as blocks. In JSON
+/// they are the attribute, and an object there must have every key.
+const NETWORK_DEVICE: [&str; 11] = [
+    "bridge",
+    "disconnected",
+    "enabled",
+    "firewall",
+    "mac_address",
+    "model",
+    "mtu",
+    "queues",
+    "rate_limit",
+    "trunks",
+    "vlan_id",
+];
 
 /// The host of machines without one in the file.
 const HOST: &str = "${var.host}";
@@ -124,7 +140,9 @@ fn vm_resource(guest: &VmDefinition<'_>, host: &str) -> Map<String, Value> {
     let vm = guest.vm;
     let storage = literal(&vm.storage.value);
     let port = |mac: &Option<_>| {
-        let mut port = json!({"bridge": literal(&vm.bridge.value), "model": literal(&vm.nic.value)});
+        let mut port: Value = NETWORK_DEVICE.into_iter().map(|key| (key.to_owned(), Value::Null)).collect();
+        port["bridge"] = json!(literal(&vm.bridge.value));
+        port["model"] = json!(literal(&vm.nic.value));
         if let Some(mac) = mac {
             port["mac_address"] = json!(ToString::to_string(mac).to_ascii_uppercase());
         }
