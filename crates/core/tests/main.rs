@@ -15,6 +15,7 @@ mod frr;
 mod gobgp;
 mod golden;
 mod hypervisor;
+mod kubernetes;
 mod lab_report;
 mod lab_topology;
 mod machine;

@@ -11,6 +11,7 @@ mod foreign;
 mod imager;
 mod parts;
 mod rack;
+mod real_talos;
 
 use std::fs;
 use std::path::{Path, PathBuf};

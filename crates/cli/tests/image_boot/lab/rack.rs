@@ -10,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::kept;
+use super::parts::TALOS;
 use crate::common::{LEAF, agent, folder, ichor};
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{LabMachine, wait_for};
@@ -61,7 +62,13 @@ pub struct Rack {
 impl Rack {
     /// Starts a leaf with a port for the node.
     pub fn new() -> Self {
-        let build = folder(&[("ichor.yaml", CLUSTER), ("talosctl.yaml", SECRETS)]);
+        Self::for_release(TALOS)
+    }
+
+    /// Starts a leaf with a port for a node of this Talos release.
+    pub fn for_release(talos: &str) -> Self {
+        let cluster = CLUSTER.replace(TALOS, talos);
+        let build = folder(&[("ichor.yaml", &cluster), ("talosctl.yaml", SECRETS)]);
         for words in ["secrets import talosctl.yaml --plain -o secrets.yaml", "build -o out"] {
             let run = ichor(build.path(), words);
             assert_eq!(run.code, 0, "{words}: {}", run.all());
@@ -74,8 +81,18 @@ impl Rack {
         Self { leaf, build }
     }
 
+    /// The folder of the cluster file.
+    pub fn folder(&self) -> &Path {
+        self.build.path()
+    }
+
+    /// Runs a shell command on the leaf, which reaches the node over BGP.
+    pub fn run_on_leaf(&self, script: &str) -> std::process::Output {
+        self.leaf.run(script)
+    }
+
     /// The volume with the node's configuration.
-    fn volume(&self) -> PathBuf {
+    pub fn volume(&self) -> PathBuf {
         self.build.path().join("out/lab/nodes/n1/cidata.iso")
     }
 
@@ -140,8 +157,17 @@ impl<'r> Guest<'r> {
 
     /// Waits until both ends report an established session and the leaf has a route to the node.
     pub fn routes(&mut self) {
+        self.wait_until(Self::is_routed);
+    }
+
+    /// Waits until the leaf has a session with the node and a route to it.
+    pub fn leaf_routes(&mut self) {
+        self.wait_until(Self::is_routed_at_leaf);
+    }
+
+    fn wait_until(&mut self, done: fn(&Self) -> bool) {
         let start = Instant::now();
-        while !self.is_routed() {
+        while !done(self) {
             let is_over = start.elapsed() > Duration::from_secs(BOOT_TIMEOUT)
                 || self.qemu.try_wait().unwrap().is_some();
             assert!(!is_over, "no routes\n{}\n{}", self.console(), self.rack.neighbour());
@@ -150,10 +176,12 @@ impl<'r> Guest<'r> {
     }
 
     fn is_routed(&self) -> bool {
+        self.console().contains("session eth0: Established") && self.is_routed_at_leaf()
+    }
+
+    fn is_routed_at_leaf(&self) -> bool {
         let route = self.rack.leaf.run(&format!("ip route show {ADDRESS}"));
-        self.console().contains("session eth0: Established")
-            && self.rack.sessions() > self.sessions
-            && route.stdout.starts_with(ADDRESS.as_bytes())
+        self.rack.sessions() > self.sessions && route.stdout.starts_with(ADDRESS.as_bytes())
     }
 }
 

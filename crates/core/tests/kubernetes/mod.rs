@@ -1,0 +1,3 @@
+//! Kubernetes objects of a build, at a real API server.
+
+mod lab;
