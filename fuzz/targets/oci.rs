@@ -21,7 +21,7 @@ fn packed(root: &FileTree) -> Layer {
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Ok(Archive::Layout(mut layout)) = Archive::open(bytes, &mut MemoryStore::default()) {
-        let _ = ImageUpload::of(&mut layout);
+        let _ = ImageUpload::collect(&mut layout);
         for image in OciImage::all(&mut layout).unwrap_or_default() {
             let _ = image.unpack(&mut layout, &mut MemoryStore::default(), &|| {});
         }

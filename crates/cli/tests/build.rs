@@ -251,7 +251,7 @@ fn a_boot_medium_too_small_for_the_configuration_stops_the_build() {
     let run = ichor(short.path(), "media inspect build/sol/nodes/solwk01/cmdline --talos v1.13.9");
     assert_eq!(run.code, 0, "{}", run.all());
     refused(&stopped, &long, 1, "nodes.solcp01.boot.from: early: the command line would have 2");
-    assert!(stopped.stdout.contains("`boot.from: metal-iso` would do"), "{}", stopped.stdout);
+    assert!(stopped.stdout.contains("use `boot.from: metal-iso`"), "{}", stopped.stdout);
 }
 
 #[test]

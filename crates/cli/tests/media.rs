@@ -58,12 +58,7 @@ fn meta_values_are_read_as_by_each_release() {
             assert_eq!(got["network"].is_object(), want, "{} on {release}", path.display());
             assert_eq!(got["error"].is_null(), want, "{} on {release}", path.display());
             if release == "v1.12.4" {
-                assert_eq!(
-                    got["network"],
-                    expected(&path).unwrap_or_default(),
-                    "{}",
-                    path.display()
-                );
+                assert_eq!(got["network"], expected(&path).unwrap_or_default(), "{}", path.display());
             }
         }
     }
@@ -155,7 +150,12 @@ fn image_factory_assets_are_inspected_by_url() {
         (&unknown["config_sources"][1]["result"], &unknown["outcome"]),
         (&"unread".into(), &"depends".into())
     );
-    assert_eq!((other.code, other.stderr.contains("but the asset is built from")), (2, true), "{}", other.stderr);
+    assert_eq!(
+        (other.code, other.stderr.contains("but the asset is built from")),
+        (2, true),
+        "{}",
+        other.stderr
+    );
     let same = ichor(folder.path(), &format!("media inspect {url} --talos 1.13 --json")).json();
     let older = ichor(folder.path(), &format!("media inspect {url} --talos v1.12.4"));
     assert_eq!(same["talos_version"], "v1.13.9");

@@ -184,5 +184,5 @@ fn a_node_that_cannot_boot_in_a_lab_is_rejected_with_the_reason() {
     let errors = topology_with(&case, &trixie(), true).unwrap_err();
 
     let reported: Vec<_> = errors.iter().map(ToString::to_string).collect();
-    assert!(reported.iter().any(|line| line.contains("no DHCP server is in a lab")), "{reported:#?}");
+    assert!(reported.iter().any(|line| line.contains("a lab has no DHCP server")), "{reported:#?}");
 }

@@ -144,7 +144,8 @@ fn a_backend_without_an_image_is_rejected_with_the_key_to_set() {
 
     let error = step.unwrap_err().to_string();
     assert!(
-        error.contains("wk1 cannot move: frr comes with an image") && error.contains("`image.registry`"),
+        error.contains("cannot migrate wk1: the file does not name the image with frr")
+            && error.contains("`image.registry`"),
         "{error}"
     );
 }

@@ -299,7 +299,7 @@ fn too_many_import_selectors_are_rejected() {
     let issues = native::documents(&model(&cluster, &plan, node), node, ConfigStage::Final).unwrap_err();
 
     assert_eq!(issues[0].subject, "routing.workload.allow");
-    assert!(issues[0].message.contains("which takes 1 to 512"), "{}", issues[0]);
+    assert!(issues[0].message.contains("outside 1 to 512"), "{}", issues[0]);
 }
 
 #[test]

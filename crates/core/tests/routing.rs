@@ -115,7 +115,10 @@ fn settings_that_frr_does_not_support_are_rejected() {
         refused("version: 8.4, neighbors: [{link: eth0}], workload: {speaker: cilium, isolation: none}");
 
     assert!(old.contains("routing.version: FRR 7.5"), "{old}");
-    assert!(two.contains("`mgmtd` does not run here") && two.contains("`-s 5` is no single word"), "{two}");
+    assert!(
+        two.contains("`mgmtd` does not run here") && two.contains("`-s 5` is not a single word"),
+        "{two}"
+    );
     assert!(nowhere.contains("use `isolation: vrf`"), "{nowhere}");
 }
 
@@ -214,7 +217,7 @@ fn settings_that_gobgp_does_not_support_are_rejected() {
     let two = refused("version: 2.34, daemons: {gobgpd: [\"-l debug\"]}");
 
     assert!(
-        two.contains("routing.version: GoBGP 2.34") && two.contains("`-l debug` is no single word"),
+        two.contains("routing.version: GoBGP 2.34") && two.contains("`-l debug` is not a single word"),
         "{two}"
     );
 }

@@ -1,18 +1,13 @@
 //! Custom templates: the document lists every variable, and its example renders.
-#![expect(clippy::disallowed_methods, reason = "the document is a file")]
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use ichor_bgp::render::Template;
 use ichor_bgp::render::template::variables;
 use ichor_bgp::render::template::variables::DaemonInfo;
+use ichor_testbed::document;
 use ichor_testbed::routing::{PASSWORD, cases, model, routed, service_with_template};
 use serde_json::Value;
-
-fn document() -> String {
-    fs::read_to_string(ichor_testbed::folder("../../../docs/reference/template-variables.md")).unwrap()
-}
 
 /// The first block of a language in the document.
 fn block(document: &str, language: &str) -> String {
@@ -50,7 +45,7 @@ fn the_document_lists_exactly_the_variables() {
         }
     }
 
-    let document = document();
+    let document = document("reference/template-variables.md");
     let (_, table) = document.split_once("| variable | what it is |").unwrap();
     let name = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned());
     let listed: BTreeSet<String> = table.lines().filter_map(name).collect();
@@ -60,7 +55,7 @@ fn the_document_lists_exactly_the_variables() {
 
 #[test]
 fn the_example_of_the_document_renders_as_documented() {
-    let document = document();
+    let document = document("how-to/use-a-routing-template.md");
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(block(&document, "yaml")));
     let text = block(&document, "jinja");
 

@@ -63,7 +63,7 @@ pub fn gobgp_detection_time(toml: &str) -> Option<Duration> {
         match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
             Some(("enabled", value)) if in_bfd_table => has_bfd |= value == "true",
             Some(("desired-minimum-tx-interval", value)) => {
-                settings.intervals.extend(parse_duration(value, "us"))
+                settings.intervals.extend(parse_duration(value, "us"));
             }
             Some(("detection-multiplier", value)) => settings.multipliers.extend(value.parse::<u32>()),
             _ => {}

@@ -103,7 +103,7 @@ fn the_status_shows_sessions_and_cut_cables() {
     let fabric = session(&view, "row1", "leaf1");
     for end in ["local", "remote"] {
         assert_eq!(
-            (&fabric[end]["state"], &fabric[end]["bfd"]),
+            (&fabric[end]["state"], &fabric[end]["bfd_up"]),
             (&"established".into(), &true.into()),
             "{fabric:#}"
         );

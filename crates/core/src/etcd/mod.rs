@@ -152,7 +152,7 @@ impl EtcdCluster {
                     problems.push(format!("etcd's member on {node} reports: {}", health.errors.join("; ")));
                 }
                 Ok(_) if member.learner => {
-                    problems.push(format!("etcd's member on {node} is still a learner"))
+                    problems.push(format!("etcd's member on {node} is still a learner"));
                 }
                 Ok(_) => {}
             }

@@ -111,7 +111,7 @@ fn check_cluster_state(expected: &ExpectedNode, snapshot: &NodeSnapshot, problem
             problems.extend(etcd.errors.iter().map(|error| format!("etcd: {error}")));
         }
         None if expected.role == Role::Controlplane => {
-            problems.push("the node is not a member of etcd".to_owned())
+            problems.push("the node is not a member of etcd".to_owned());
         }
         None => {}
     }

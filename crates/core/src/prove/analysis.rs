@@ -209,7 +209,7 @@ impl DestinationAnalysis<'_> {
             match default_route_reach(graph, target, propagation, node) {
                 DefaultRouteReach::All => default_only.add(node),
                 DefaultRouteReach::Some(router) => {
-                    self.study.dropped.add(|| dropped_text(graph, target, node, router))
+                    self.study.dropped.add(|| dropped_text(graph, target, node, router));
                 }
                 DefaultRouteReach::None => unreachable.add(node),
             }
@@ -336,7 +336,7 @@ impl FailureOutcome {
         match default_route {
             DefaultRouteReach::All => {}
             DefaultRouteReach::Some(router) => {
-                self.broken.add(|| dropped_text(graph, target, vertex, router))
+                self.broken.add(|| dropped_text(graph, target, vertex, router));
             }
             DefaultRouteReach::None => {
                 let connected = components.connect(graph, propagation, vertex);

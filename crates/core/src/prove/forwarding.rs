@@ -79,7 +79,9 @@ pub fn forwarding_paths(
         let mut propagation = Propagation::new(graph);
         propagation.converge(target);
         propagation.with_failures(failures, |propagation| {
-            paths.iter_mut().for_each(|path| path.apply_bgp(subject, propagation, *net))
+            for path in &mut paths {
+                path.apply_bgp(subject, propagation, *net);
+            }
         });
     }
     (subnet, paths)

@@ -21,9 +21,12 @@ fn settings_that_bird_does_not_support_are_rejected() {
         ("version: 1.6.8", "routing.version: BIRD 1.6.8 is not known here"),
         ("version: 2.0.8", "take one from 2.0.12 on"),
         ("graceful_restart: {time: 5000}", "routing.graceful_restart: 5000 seconds do not fit"),
-        ("daemons: {bird: [\"-u bird\"]}", "`-u bird` is no single word"),
+        ("daemons: {bird: [\"-u bird\"]}", "`-u bird` is not a single word"),
         ("neighbors: [{link: \"eth*\"}]", "routing.neighbors: BIRD does not accept the link name `eth*`"),
-        ("workload: {speaker: cilium, vrf: {name: \"a'b\"}}", "routing.workload.vrf.name: BIRD cannot"),
+        (
+            "workload: {speaker: cilium, vrf: {name: \"a'b\"}}",
+            "routing.workload.vrf.name: BIRD does not accept",
+        ),
     ] {
         let error = refused(written);
         assert!(error.contains(why), "{written}: {error}");

@@ -174,7 +174,7 @@ fn an_unseen_control_plane_blocks_the_bootstrap() {
         (0..=3).for_each(|nth| run.act(nth, Killed::Never));
     }
 
-    assert_eq!(waits(&run.decide().cluster), "n2 to be seen once: etcd could run there");
+    assert_eq!(waits(&run.decide().cluster), "n2 to answer once: it may run etcd");
     assert_eq!(run.world.bootstraps, 0);
 }
 
@@ -208,7 +208,7 @@ fn a_replaced_bootstrap_node_beside_control_planes_of_another_record_is_not_boot
     (0..2).for_each(|_| run.world.tick(0));
     run.probe(0);
 
-    assert_eq!(waits(&run.decide().cluster), "n1, which was configured before and may have data of etcd");
+    assert_eq!(waits(&run.decide().cluster), "n1, which was configured before and may have etcd data");
 }
 
 #[test]
@@ -263,7 +263,10 @@ fn a_node_keeps_its_role() {
 
     let NextStep::Refused(blocker) = run.decide().nodes[1].clone() else { panic!("it is changed") };
 
-    assert_eq!(blocker.issue.message, "it runs as a control plane, and the file makes it a worker");
+    assert_eq!(
+        blocker.issue.message,
+        "the node is installed as a control plane, but the cluster file makes it a worker"
+    );
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn nodes_with_one_as_number_depend_on_default_routes_that_a_link_failure_breaks(
     let (proof, subject) = (proof(&text), subject(&text));
 
     assert!(messages(&proof).iter().any(|reported| {
-        reported.contains("b reaches 10.1.254.1/32 and fd00:1:fe::1/128 by its default route alone")
+        reported.contains("b reaches 10.1.254.1/32 and fd00:1:fe::1/128 only by its default route")
     }));
     let (broken, _) = outcome_of(&proof, &subject, "a:fab0").unwrap();
     assert!(broken > 0, "leaf1 still gives b a default route, and no longer knows a");

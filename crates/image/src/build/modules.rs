@@ -93,7 +93,7 @@ impl<'m> KernelModules<'m> {
                 match &entry.kind {
                     EntryKind::Folder => put(path, ModuleEntry::Folder)?,
                     EntryKind::File(content) => {
-                        put(path, ModuleEntry::File(&mut |out| Ok(content.copy_to(out)?)))?
+                        put(path, ModuleEntry::File(&mut |out| Ok(content.copy_to(out)?)))?;
                     }
                     EntryKind::Link(_) | EntryKind::Special(_) => {}
                 }

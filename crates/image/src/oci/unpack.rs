@@ -425,7 +425,9 @@ mod tests {
         assert!(refused(&[("a", HARD, "b")]).contains("hard link"));
         assert!(refused(&[("a", FILE, ""), ("a/b", FILE, "")]).contains("not a folder"));
         assert!(refused(&[("a", LINK, "a"), ("a/b", FILE, "")]).contains("not a folder"));
-        assert!(refused(&[("a", EntryType::new(b'Z'), "")]).contains("is not a file, folder, link or device"));
+        assert!(
+            refused(&[("a", EntryType::new(b'Z'), "")]).contains("is not a file, folder, link or device")
+        );
         assert!(refused(&[("a", LINK, "")]).contains("empty link target"));
         let archive_bytes = tar(&[("a", FILE, "123")]);
         assert!(LayerUnpacker::new(&mut MemoryStore::default()).layer(&archive_bytes[..514], None).is_err());

@@ -191,7 +191,9 @@ fn nested_indexes_are_limited() {
     }
 
     assert!(OciImage::all(&mut memory).unwrap_err().to_string().contains("indexes are nested too deeply"));
-    assert!(ImageUpload::collect(&mut memory).unwrap_err().to_string().contains("indexes are nested too deeply"));
+    assert!(
+        ImageUpload::collect(&mut memory).unwrap_err().to_string().contains("indexes are nested too deeply")
+    );
 }
 
 #[test]

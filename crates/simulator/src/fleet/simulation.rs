@@ -362,7 +362,7 @@ impl Fleet {
                 match machine.units.api {
                     ServiceState::Down if can_serve => machine.units.api = ServiceState::Starting(ready_at),
                     ServiceState::Starting(_) | ServiceState::Up if !can_serve => {
-                        machine.units.api = ServiceState::Down
+                        machine.units.api = ServiceState::Down;
                     }
                     _ => {}
                 }

@@ -23,7 +23,7 @@ pub use cluster::NodeStatus;
 pub use hardware::{Disk, SystemInformation};
 pub use network::{AddressStatus, BgpPeerStatus, HostnameStatus, LinkStatus, RouteStatus};
 pub use runtime::{
-    Diagnostic, ExtensionStatusMetadata, ExtensionServiceConfigStatus, ExtensionStatus, KernelCmdline,
+    Diagnostic, ExtensionServiceConfigStatus, ExtensionStatus, ExtensionStatusMetadata, KernelCmdline,
     MachineStatus, MachineStatusStatus, MetaKey, PlatformMetadata, ServiceResource, UnmetCondition,
 };
 

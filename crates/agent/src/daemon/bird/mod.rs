@@ -196,7 +196,7 @@ impl Bird {
         match reason {
             // Neighbours that monitor the node by BFD must detect the silence.
             StopReason::Planned => {
-                bfd_silence::wait_until_detected(detection::bird_detection_time(self.service.text())).await
+                bfd_silence::wait_until_detected(detection::bird_detection_time(self.service.text())).await;
             }
             StopReason::Leaving => self.paths.record_clean_stop(),
         }

@@ -200,9 +200,9 @@ impl SuiteMember {
     /// Stops the process: bfdd without a signal to neighbours.
     async fn stop(&mut self) {
         if self.run.daemon == FrrDaemon::Bfdd {
-            self.process.kill_and_wait().await
+            self.process.kill_and_wait().await;
         } else {
-            self.process.stop(STOP_TIMEOUT).await
+            self.process.stop(STOP_TIMEOUT).await;
         }
     }
 

@@ -43,7 +43,7 @@ impl GobgpConfig {
             match running.neighbors.get(name) {
                 None => all.push(format!("neighbor {name} is missing")),
                 Some(actual) if !timers.matches(*actual) => {
-                    all.push(format!("neighbor {name} has different timers"))
+                    all.push(format!("neighbor {name} has different timers"));
                 }
                 Some(_) => {}
             }

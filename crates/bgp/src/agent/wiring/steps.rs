@@ -160,7 +160,7 @@ impl<'o> StepPlanner<'o> {
     fn create_namespace(&mut self, name: &str) {
         match &self.observed.inside {
             NamespaceState::Missing | NamespaceState::Half => {
-                self.steps.push(Step::Namespace { name: name.to_owned() })
+                self.steps.push(Step::Namespace { name: name.to_owned() });
             }
             NamespaceState::There { .. } => {
                 let lo = LinkRef { link: "lo".to_owned(), namespace: Some(name.to_owned()) };

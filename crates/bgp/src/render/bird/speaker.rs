@@ -36,7 +36,7 @@ fn in_vrf(text: &mut BirdWriter, workload: &Workload, vrf: &str) {
         for &family in &workload.families {
             let (_, suffix) = words(family);
             channel(text, workload, family, |text| {
-                text.statement(format_args!("table load_balancer_{suffix}"))
+                text.statement(format_args!("table load_balancer_{suffix}"));
             });
         }
     });

@@ -21,8 +21,8 @@ use crate::commands::talos::known_release;
 ///
 /// - an ISO, a disk image (raw or qcow2), a kernel image, an initramfs, or an installer image (OCI layout or archive)
 ///
-/// - a folder with the files of a nocloud volume (meta-data, network-config, user-data) or of metal (config.yaml, meta-10.yaml), or with
-/// an initramfs and a command line for netboot
+/// - a folder with the files of a nocloud volume (meta-data, network-config, user-data) or of metal (config.yaml, meta-10.yaml),
+///   or with an initramfs and a command line for netboot
 ///
 /// - a kernel command line, or a file with one
 ///

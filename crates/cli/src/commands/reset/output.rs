@@ -75,7 +75,7 @@ fn describe(step: &ResetStep, order: &ResetOptions<'_>) -> String {
 /// Prints why the command refuses to start.
 pub(super) fn report_refusal(obstacles: &[Issue], as_json: bool, out: &mut dyn Write) -> io::Result<()> {
     if as_json {
-        let all: Vec<Value> = obstacles.iter().map(|it| report::issue_json(it)).collect();
+        let all: Vec<Value> = obstacles.iter().map(report::issue_json).collect();
         Reporter::new(true).emit("refused", json!({"problems": all}), None);
         return Ok(());
     }

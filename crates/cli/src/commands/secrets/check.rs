@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> 
     if args.json {
         let problem = |text: &String| report::issue_json(&Issue::error("", text));
         let problems: Vec<_> = verdict.problems.iter().map(problem).collect();
-        let warnings: Vec<_> = verdict.warnings.iter().map(|it| report::issue_json(it)).collect();
+        let warnings: Vec<_> = verdict.warnings.iter().map(report::issue_json).collect();
         let answer = json!({"valid": valid, "problems": problems, "warnings": warnings});
         serde_json::to_writer_pretty(&mut *out, &answer)?;
         writeln!(out)?;

@@ -79,7 +79,7 @@ pub(super) fn report_refusal(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if as_json {
-        let all: Vec<Value> = obstacles.iter().map(|it| report::issue_json(it)).collect();
+        let all: Vec<Value> = obstacles.iter().map(report::issue_json).collect();
         emit("refused", json!({"problems": all, "etcd_error": etcd.map(|error| error.to_string())}));
         return Ok(());
     }

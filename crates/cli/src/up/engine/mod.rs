@@ -178,7 +178,7 @@ impl Engine {
     fn handle_event(&mut self, event: EngineEvent) -> Result<(), StateDirError> {
         match event {
             EngineEvent::Observed { nth, epoch, at, probe } if epoch >= self.epochs[nth] => {
-                self.record_observation(nth, at, probe)
+                self.record_observation(nth, at, probe);
             }
             EngineEvent::Observed { .. } => {}
             EngineEvent::Machine(nth, Ok(report)) => {
@@ -188,7 +188,7 @@ impl Engine {
                 }
             }
             EngineEvent::Machine(nth, Err(StepError::Refused(blocker))) => {
-                self.observed.nodes[nth].failed = Some(blocker)
+                self.observed.nodes[nth].failed = Some(blocker);
             }
             // Polled again soon.
             EngineEvent::Machine(..) => {}

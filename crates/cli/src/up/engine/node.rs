@@ -56,7 +56,7 @@ impl Engine {
                     let messages = events.clone();
                     machine
                         .run_step(step, move |text| {
-                            drop(messages.send(EngineEvent::Message(Some(nth), text)))
+                            drop(messages.send(EngineEvent::Message(Some(nth), text)));
                         })
                         .await
                         .map(|()| Vec::new())

@@ -132,15 +132,15 @@ impl LabStatus {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let routers: Vec<&str> =
             self.machines.iter().filter(|it| it.part == "router").map(|it| it.name.as_str()).collect();
-        let mut heading = words(&["prefix", "of"]);
-        heading.extend(if routers.len() > MAX_COLUMNS { words(&["paths"]) } else { words(&routers) });
+        let mut heading = words(&["PREFIX", "ORIGIN"]);
+        heading.extend(if routers.len() > MAX_COLUMNS { words(&["PATHS"]) } else { words(&routers) });
         StatusTables {
             sessions: (
-                words(&["session", "state", "for", "in", "out", "BFD"]),
+                words(&["SESSION", "STATE", "UPTIME", "RECEIVED", "SENT", "BFD"]),
                 self.sessions.iter().map(LabSessionStatus::row).collect(),
             ),
             machines: (
-                words(&["machine", "role", "state", "IPv4", "IPv6", "memory"]),
+                words(&["MACHINE", "ROLE", "STATE", "IPV4 ROUTES", "IPV6 ROUTES", "MEMORY"]),
                 self.machines.iter().map(LabMachineStatus::row).collect(),
             ),
             prefixes: (heading, self.prefixes.iter().map(|prefix| prefix.row(&routers)).collect()),

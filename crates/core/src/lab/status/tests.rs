@@ -165,24 +165,24 @@ fn a_session_is_up_if_both_ends_report_it() {
     assert_eq!(
         status.to_text(),
         "\
-lab: 3 of 3 sessions stand, 3 of 3 machines ready
+lab: 3 of 3 sessions up, 3 of 3 machines ready
 
-session                state        for     in  out  BFD
+SESSION                STATE        UPTIME  RECEIVED  SENT  BFD
+────────────────────────────────────────────────────────────────
+cp1 eth0 – leaf1 swp1  Established  1m 15s  3         2     up
+cp1 eth1 – leaf2 swp1  Established  1m 15s  3         2
+cp1 – cp1:metallb      Established  1m 15s  3         2
+
+MACHINE  ROLE    STATE  IPV4 ROUTES  IPV6 ROUTES  MEMORY
 ─────────────────────────────────────────────────────────
-cp1 eth0 – leaf1 swp1  Established  1m 15s  3   2    up
-cp1 eth1 – leaf2 swp1  Established  1m 15s  3   2
-cp1 – cp1:metallb      Established  1m 15s  3   2
+leaf1    router  ready  2            1            30 MiB
+leaf2    router  ready  2            1            30 MiB
+cp1      node    ready  1            1            50 MiB
 
-machine  is      state  IPv4  IPv6  memory
-───────────────────────────────────────────
-leaf1    router  ready  2     1     30 MiB
-leaf2    router  ready  2     1     30 MiB
-cp1      node    ready  1     1     50 MiB
-
-prefix          of   leaf1  leaf2
-──────────────────────────────────
-10.0.0.11/32    cp1  1      1
-203.0.113.7/32  cp1  2      2
+PREFIX          ORIGIN  leaf1  leaf2
+─────────────────────────────────────
+10.0.0.11/32    cp1     1      1
+203.0.113.7/32  cp1     2      2
 "
     );
 }
@@ -195,24 +195,24 @@ fn a_cut_is_reported_at_both_ends_with_a_remedy() {
     assert_eq!(
         status.to_text(),
         "\
-lab: 2 of 3 sessions stand, 3 of 3 machines ready, 1 link cut
+lab: 2 of 3 sessions up, 3 of 3 machines ready, 1 link cut
 
-session                state        for     in  out  BFD
-──────────────────────────────────────────────────────────
-cp1 eth0 – leaf1 swp1  Idle                 0   0    down
-cp1 eth1 – leaf2 swp1  Established  1m 15s  3   2
-cp1 – cp1:metallb      Established  1m 15s  3   2
+SESSION                STATE        UPTIME  RECEIVED  SENT  BFD
+─────────────────────────────────────────────────────────────────
+cp1 eth0 – leaf1 swp1  Idle                 0         0     down
+cp1 eth1 – leaf2 swp1  Established  1m 15s  3         2
+cp1 – cp1:metallb      Established  1m 15s  3         2
 
-machine  is      state  IPv4  IPv6  memory
-───────────────────────────────────────────
-leaf1    router  ready  0     0     30 MiB
-leaf2    router  ready  2     1     30 MiB
-cp1      node    ready  1     1     50 MiB
+MACHINE  ROLE    STATE  IPV4 ROUTES  IPV6 ROUTES  MEMORY
+─────────────────────────────────────────────────────────
+leaf1    router  ready  0            0            30 MiB
+leaf2    router  ready  2            1            30 MiB
+cp1      node    ready  1            1            50 MiB
 
-prefix          of   leaf1  leaf2
-──────────────────────────────────
-10.0.0.11/32    cp1  –      1
-203.0.113.7/32  cp1  –      1
+PREFIX          ORIGIN  leaf1  leaf2
+─────────────────────────────────────
+10.0.0.11/32    cp1     –      1
+203.0.113.7/32  cp1     –      1
 
 cp1:fab0: cut
 cp1 eth0 – leaf1 swp1: cp1: port eth0 has no carrier
@@ -360,7 +360,7 @@ fn the_status_as_json_has_stable_keys() {
     assert_eq!(json["time"], "2026-11-16T13:55:31Z");
     assert_eq!(json["sessions"][0]["local"]["problem"], "port eth0 has no carrier");
     assert_eq!(json["sessions"][1]["remote"]["state"], "established");
-    assert_eq!(json["prefixes"][1]["paths"]["leaf2"], 1);
+    assert_eq!(json["prefixes"][1]["path_counts"]["leaf2"], 1);
     assert_eq!(json["failed_links"][0], serde_json::json!({"link": "cp1:fab0", "silent": false}));
     assert_eq!(json["machines"][2]["memory_bytes"], 50 << 20);
 }

@@ -42,10 +42,7 @@ pub fn file_name(node: &NodePlan) -> Option<&'static str> {
 /// Renders the boot media and schematic of a node; `boot` is the text of its first configuration, which may be empty.
 pub fn render(node: &NodePlan, boot: &str) -> Result<Vec<Artifact>, Issue> {
     if let Some(readers) = node.password_readers() {
-        return Err(medium_error(
-            node,
-            &format!("the password of a BGP session would be shown to {readers}"),
-        ));
+        return Err(medium_error(node, &format!("{readers} could read the password of a BGP session")));
     }
     let from = node.boot.from.value;
     if boot.is_empty() && wants_documents(from) {
@@ -97,7 +94,7 @@ fn path(node: &NodePlan, name: &str) -> String {
 /// The error that a node's boot medium cannot be written, with one that works.
 fn medium_error(node: &NodePlan, why: &str) -> Issue {
     let (from, other) = (node.boot.from.value, node.suitable_boot_source());
-    let alternative = if from == other { String::new() } else { format!("; `boot.from: {other}` would do") };
+    let alternative = if from == other { String::new() } else { format!("; use `boot.from: {other}`") };
     Issue::error(node.path("boot.from"), format!("{from}: {why}{alternative}"))
 }
 

@@ -197,7 +197,7 @@ fn check_family(context: &RuleContext<'_>, findings: &mut Findings) {
             Some(node) => affected.add(node, node.place),
             // The nodes that lack a loopback are among those that lack an address.
             None if affected.is_empty() => {
-                nodes_without(plan, gap).for_each(|node| affected.add(node, node.place))
+                nodes_without(plan, gap).for_each(|node| affected.add(node, node.place));
             }
             None => {}
         }

@@ -21,7 +21,7 @@ const CANNOT: Rule = Rule {
               own BGP lacks, other routers do not know which routes to keep inside.",
     fix: "choose a backend that supports it, or remove the setting",
     check: |context, findings| {
-        report(context, findings, &[LimitationKind::NextHop, LimitationKind::Timers, LimitationKind::Other])
+        report(context, findings, &[LimitationKind::NextHop, LimitationKind::Timers, LimitationKind::Other]);
     },
 };
 

@@ -145,7 +145,7 @@ const BREAKS: &[BreakCase] = &[
         check: "routers",
         node: CP1,
         change: |seen| {
-            seen.routers.get_mut("leaf1").unwrap().as_mut().unwrap()[0].state = SessionState::Active
+            seen.routers.get_mut("leaf1").unwrap().as_mut().unwrap()[0].state = SessionState::Active;
         },
         evidence: "leaf1 reports swp1 as Active",
         remedy: "compare the configuration of leaf1 with fabric/leaf1",
@@ -171,7 +171,7 @@ const BREAKS: &[BreakCase] = &[
         check: "loopback",
         node: CP1,
         change: |seen| {
-            observations_of(seen, "cp1").loopbacks[0].1 = Err(ProbeError::new("no response within 5 s"))
+            observations_of(seen, "cp1").loopbacks[0].1 = Err(ProbeError::new("no response within 5 s"));
         },
         evidence: "does not answer: no response within 5 s",
         remedy: "`ichor prove`",

@@ -116,7 +116,11 @@ fn nested_compression_is_limited() {
     let media = BootMedia::of_image(&iso9660::write(&volume), &mut MemoryStore::default()).unwrap();
     let found = inspect(&media, &machine("v1.13.9")).unwrap();
 
-    assert!(found.mistakes[0].issue.message.contains("larger than 16 MiB when decompressed"), "{:?}", found.mistakes);
+    assert!(
+        found.mistakes[0].issue.message.contains("larger than 16 MiB when decompressed"),
+        "{:?}",
+        found.mistakes
+    );
 }
 
 proptest! {

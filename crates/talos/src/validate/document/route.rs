@@ -26,7 +26,8 @@ pub fn rule(document: &Field<'_>, issues: &mut DocumentIssues) {
             issues.error(&name, format!("priority {priority} is taken: use another between 1 and 32765"));
         }
         None => {
-            issues.error(&name, format!("{:?} is not a number: the name is the rule's priority", name.text()))
+            issues
+                .error(&name, format!("{:?} is not a number: the name is the rule's priority", name.text()));
         }
     }
     let table = document.get("table");

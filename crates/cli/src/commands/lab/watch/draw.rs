@@ -99,7 +99,7 @@ fn sessions(view: &LabStatus, above: usize, frame: &mut Frame<'_>, area: Rect) -
         Constraint::Fill(3),
         Constraint::Fill(2),
         Constraint::Length(8),
-        Constraint::Length(4),
+        Constraint::Length(8),
         Constraint::Length(4),
         Constraint::Length(4),
     ];

@@ -34,7 +34,7 @@ fn draw_symbol(svg: &mut Svg, entry: LegendEntry, x: i32, y: i32) {
         }
         LegendEntry::Vip => svg.text(&TextLine { fill: ACCENT, ..TextLine::label((x, y + 12), "VIP", SIGN) }),
         LegendEntry::Anycast => {
-            svg.text(&TextLine { fill: ACCENT, ..TextLine::label((x, y + 12), "anycast", SIGN) })
+            svg.text(&TextLine { fill: ACCENT, ..TextLine::label((x, y + 12), "anycast", SIGN) });
         }
         LegendEntry::Stack => {
             for shift in [6, 3, 0] {
