@@ -34,6 +34,9 @@ const DEFAULTS: [(&str, u16, u16); 9] = [
 ];
 const NEVER: u16 = u16::MAX;
 
+/// Arguments that Talos requires, with this value first: without them, its start ends and the machine reboots in a loop.
+const REQUIRED: [(&str, &str); 2] = [("slab_nomerge", ""), ("pti", "on")];
+
 /// A command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
@@ -97,6 +100,14 @@ impl Line {
             Some((_, values)) => values.insert(0, value.to_owned()),
             None => self.parameters.insert(after, (key.to_owned(), vec![value.to_owned()])),
         }
+    }
+
+    /// The arguments that Talos requires and this command line lacks, such as `pti=on`.
+    pub fn missing_requirements(&self) -> impl Iterator<Item = String> {
+        let first = |key| self.parameters.iter().find(|(known, _)| known == key)?.1.first();
+        let missing =
+            REQUIRED.into_iter().filter(move |(key, value)| first(*key).is_none_or(|it| it != value));
+        missing.map(|(key, value)| if value.is_empty() { key.to_owned() } else { format!("{key}={value}") })
     }
 
     fn set_or_append(&mut self, key: String, mut values: Vec<String>) {
@@ -163,6 +174,20 @@ mod tests {
 
     fn line(talos: &str, platform: &str) -> Line {
         Line::defaults(&TalosVersion::parse(talos).unwrap(), platform, "amd64")
+    }
+
+    #[test]
+    fn removed_and_replaced_requirements_are_missing() {
+        let missing = |args: &[&str]| {
+            let mut line = line("v1.14.1", "metal");
+            line.customize(&args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>());
+            line.missing_requirements().collect::<Vec<_>>()
+        };
+
+        assert_eq!(missing(&[]), Vec::<String>::new());
+        assert_eq!(missing(&["pti=off", "-init_on_alloc"]), Vec::<String>::new(), "the first value counts");
+        assert_eq!(missing(&["-pti", "pti=off"]), ["pti=on"]);
+        assert_eq!(missing(&["-slab_nomerge", "-pti=on"]), ["slab_nomerge", "pti=on"]);
     }
 
     #[test]

@@ -57,6 +57,26 @@ fn invalid_names_and_existing_folders_are_refused() {
 }
 
 #[test]
+fn a_kernel_argument_that_talos_requires_cannot_be_removed() {
+    let folder = desk();
+
+    let run = build(
+        folder.path(),
+        &format!(
+            "--talos {TALOS} --base imager.tar --product netboot --kernel-arg -pti --kernel-arg -slab_nomerge"
+        ),
+    );
+
+    assert_eq!(run.code, 2, "{}", run.all());
+    assert!(
+        run.stderr.contains("Talos does not start without the kernel arguments slab_nomerge and pti=on"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(names(folder.path()), names(desk().path()));
+}
+
+#[test]
 fn the_installer_base_is_checked_before_the_build() {
     let folder = desk();
     let registry = Registry::start(None);

@@ -7,6 +7,7 @@ use ichor_core::render::base_image::{RequiredImage, required_images};
 use ichor_core::render::schematic::image_command_line;
 use ichor_image::build::{Product, Profile};
 use ichor_image::media::Content;
+use ichor_talos::kernel_args::Line;
 use ichor_talos::meta;
 use ichor_talos::release;
 use ichor_values::TalosVersion;
@@ -58,6 +59,7 @@ pub(super) fn single_image(args: &Args, talos: TalosVersion) -> anyhow::Result<I
     }
     let secure_boot = args.signs();
     let line = image_command_line(&talos, &platform, args.arch(), secure_boot, &[], &args.kernel_arg);
+    require_arguments(&line)?;
     let stem = match &args.name {
         Some(name) => name.clone(),
         None => format!("talos-{talos}-{platform}-{}", args.arch()),
@@ -120,13 +122,15 @@ fn base_image(args: &Args, wanted: &RequiredImage, build: &Path) -> anyhow::Resu
             Some(read(&path).with_context(hint)?)
         }
     };
+    let line = base.command_line();
+    require_arguments(&line).with_context(|| format!("cannot build {name}"))?;
     Ok(ImageRecipe {
         stem: name,
         profile: Profile {
             talos: base.talos.clone(),
             arch: base.arch,
             platform: base.platform.word().to_owned(),
-            line: base.command_line(),
+            line,
             meta: base.meta(),
             embedded,
         },
@@ -138,6 +142,18 @@ fn base_image(args: &Args, wanted: &RequiredImage, build: &Path) -> anyhow::Resu
         secure_boot: base.secure_boot,
         nodes: nodes.clone(),
     })
+}
+
+/// Rejects a command line without an argument that Talos requires.
+fn require_arguments(line: &Line) -> anyhow::Result<()> {
+    let missing: Vec<_> = line.missing_requirements().collect();
+    if !missing.is_empty() {
+        bail!(
+            "Talos does not start without the kernel arguments {}; do not remove them",
+            missing.join(" and ")
+        );
+    }
+    Ok(())
 }
 
 /// Reads a configuration.

@@ -11,7 +11,8 @@ use ichor_talos::schematic::Schematic;
 use ichor_talos::{document, release, secret_value};
 use ichor_values::Location;
 
-pub(super) const RULES: &[Rule] = &[BOOT_CARRIER, BOOT_CARRIER_SECRET, COMMAND_LINE_LONG];
+pub(super) const RULES: &[Rule] =
+    &[BOOT_CARRIER, BOOT_CARRIER_SECRET, COMMAND_LINE_LONG, KERNEL_ARG_REQUIRED];
 
 const BOOT_CARRIER: Rule = Rule {
     id: "boot-carrier",
@@ -44,6 +45,17 @@ const COMMAND_LINE_LONG: Rule = Rule {
     fix: "use fewer or shorter `kernel.args`; put the network on a volume instead of META, or boot a disk image, which \
           has META in a partition, and silence the finding",
     check: check_command_line_long,
+};
+
+const KERNEL_ARG_REQUIRED: Rule = Rule {
+    id: "kernel-arg-required",
+    severity: Severity::Error,
+    summary: "a kernel argument that Talos requires is removed",
+    failure: "Talos verifies at its start that the kernel runs with `slab_nomerge` and `pti=on`. Without them it reports \
+              \"KSPP kernel parameter pti is required\" and starts neither services nor network; the machine reboots in a \
+              loop.",
+    fix: "keep `slab_nomerge` and `pti=on`; `mitigations=off` is accepted",
+    check: check_required_kernel_args,
 };
 
 fn check_boot_carrier(context: &RuleContext<'_>, findings: &mut Findings) {
@@ -212,6 +224,20 @@ fn check_command_line_long(context: &RuleContext<'_>, findings: &mut Findings) {
             "the command line has {bytes} bytes{what}, including {LOADER} reserved for the boot loader; the limit is {LONGEST}"
         );
         problems.add_message(key, place, message, &kind.nodes);
+    }
+    problems.report(context, findings);
+}
+
+fn check_required_kernel_args(context: &RuleContext<'_>, findings: &mut Findings) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
+        // Other rules report why a node has no schematic.
+        let Ok(schematic) = schematic::node_schematic(node, None) else { continue };
+        let missing: Vec<_> = schematic::command_line(node, &schematic).missing_requirements().collect();
+        if !missing.is_empty() {
+            let message = format!("Talos does not start without {}", missing.join(" and "));
+            problems.add_message("kernel.args", args_place(node), message, &kind.nodes);
+        }
     }
     problems.report(context, findings);
 }
