@@ -80,11 +80,12 @@ pub(crate) fn find_mismatch(image: &str, wanted: &TalosVersion, platform: &str) 
 fn tagged_release(image: &str) -> Option<TalosVersion> {
     let name = image.split('@').next()?;
     let (_, tag) = name.rsplit_once('/').unwrap_or(("", name)).1.split_once(':')?;
-    let words: Vec<&str> = tag.split('-').collect();
-    // A pre-release has a second part: v1.14.0-rc.1.
-    (1..=words.len().min(2)).rev().find_map(|count| {
-        tag.starts_with('v').then(|| TalosVersion::parse(&words[..count].join("-")).ok()).flatten()
-    })
+    let mut words = tag.strip_prefix('v')?.split('-');
+    let release = words.next()?;
+    // A pre-release has a second part, and the platform of an image is none: v1.14.0-rc.1, v1.14.1-metal.
+    let is_pre_release = |word: &&str| ["alpha.", "beta.", "rc."].iter().any(|stage| word.starts_with(stage));
+    let pre_release = words.next().filter(is_pre_release).map(|word| format!("-{word}"));
+    TalosVersion::parse(&format!("v{release}{}", pre_release.unwrap_or_default())).ok()
 }
 
 #[cfg(test)]
@@ -120,6 +121,20 @@ mod tests {
         }
         assert!(mismatch("ghcr.io/siderolabs/installer:v1.13.9", "v1.13.9", "nocloud").is_some());
         assert_eq!(mismatch("reg.example/mine@sha256:00", "v1.13.9", "metal"), None);
+    }
+
+    #[test]
+    fn the_tags_that_ichor_writes_have_the_release_of_the_node() {
+        for (tag, release) in [
+            ("v1.14.1-nocloud-amd64-468b3ad01511", "v1.14.1"),
+            ("v1.14.0-beta.0-metal-arm64-468b3ad01511", "v1.14.0-beta.0"),
+            ("v1.13.9", "v1.13.9"),
+        ] {
+            let image = format!("reg.example:5000/talos/installer:{tag}");
+
+            assert_eq!(find_mismatch(&image, &talos(release), "nocloud"), None, "{tag}");
+            assert!(find_mismatch(&image, &talos("v1.12.4"), "nocloud").is_some(), "{tag}");
+        }
     }
 
     #[test]
