@@ -4,11 +4,14 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 PYTHON ?= /usr/bin/python3
 FUZZ_SECONDS ?= 10
+# Real programs that tests run, see scripts/lab-parts.
+PARTS := etcd kubernetes crds metallb frr-k8s talos-1.13 talos-1.14 \
+	talosctl-1.11 talosctl-1.12 talosctl-1.13 talosctl-1.14 tofu sops
 
 export ICHOR := $(abspath $(TARGET)/release/ichor)
 export ICHOR_AGENT := $(abspath $(TARGET)/release/ichor-agent)
 
-.PHONY: help demo demo-lab quick agent simulator test check docs bench install fuzz fuzz-build fuzz-lock
+.PHONY: help demo demo-lab quick agent test check docs bench install fuzz fuzz-build fuzz-lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -36,22 +39,17 @@ agent: ## Build the agent of a node, one static program
 	cargo rustc --release --locked --package ichor-agent --bin ichor-agent -- \
 		-C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 
-# The stand-in for Talos, which tests boot; nothing of it is shipped.
-simulator:
-	@scripts/tools cc
-	cargo rustc --locked --package ichor-simulator --bin ichor-simulator -- \
-		-C target-feature=+crt-static -C relocation-model=static -C strip=symbols
-
 test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemons
 	@scripts/tools cc nextest openssl frr frr-reload bird iso fat libvirt openvswitch lvm disk dhcp busybox kmod oci squashfs tcpdump gobgp iproute unshare
 	@scripts/lab-root
 	@scripts/lab-vm
-	@scripts/lab-simulator
 	@scripts/lab-efi
+	@scripts/lab-parts $(PARTS)
 	cargo test --doc --workspace --locked
 	@$(MAKE) --no-print-directory fuzz
-	@$(MAKE) --no-print-directory quick agent simulator
+	@$(MAKE) --no-print-directory quick agent
 	cargo nextest run --workspace --locked --profile lab
+	$(PYTHON) scripts/tested $(TARGET)/nextest/lab/junit.xml
 
 check: ## Look quickly: format, lints, docs, links, licences, house rules
 	@scripts/tools cc fmt clippy deny python

@@ -128,6 +128,13 @@ impl LabMachine {
         command
     }
 
+    /// The start of a command in the machine's network, with the files of this process.
+    pub fn enter_network(&self) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--target", &self.pid]);
+        command
+    }
+
     /// The PID of its first process on the host, which is needed to join its namespaces.
     pub fn pid(&self) -> &str {
         &self.pid

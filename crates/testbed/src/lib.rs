@@ -3,6 +3,7 @@
 
 pub mod command_reference;
 pub mod elf;
+pub mod extension_service;
 pub mod fabric;
 pub mod firmware;
 pub mod frr;
@@ -14,7 +15,6 @@ pub mod parts;
 pub mod random;
 pub mod routing;
 pub mod schema;
-mod simulated;
 pub mod speaker;
 pub mod vm;
 pub mod vty;

@@ -98,7 +98,7 @@ fn holds_for_each<T: std::fmt::Debug>(
 pub(crate) fn clusters(backend: Backend) -> impl Strategy<Value = RandomCluster> {
     // BIRD cannot escape a quotation mark.
     let password = if backend == Backend::Bird { "[!#-~]{1,80}" } else { "[!-~]{1,80}" };
-    let talos = if backend == Backend::Native { "v1.14.0-rc.1" } else { "v1.13.9" };
+    let talos = if backend == Backend::Native { "v1.14.1" } else { "v1.13.9" };
     (1..250_u32, password)
         .prop_flat_map(move |(id, password)| {
             (network(id), routing(id, backend, Vec::new()), Just(id), Just(password)).prop_map(

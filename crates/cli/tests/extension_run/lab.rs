@@ -5,12 +5,12 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use ichor_image::oci::{Archive, EntryKind, FileTree, MemoryStore, OciImage};
-use ichor_simulator::boot::{ExtensionService, listen_machined};
 use ichor_talos::document;
 use ichor_values::Arch;
 use serde_json::{Value, json};
 
 use crate::common::{LEAF, agent, folder, ichor};
+use ichor_testbed::extension_service::{ExtensionService, listen_machined};
 use ichor_testbed::frr::Frr;
 use ichor_testbed::lab::{self, LabMachine, wait_for};
 

@@ -1,16 +1,16 @@
-//! Images of the simulator, built by `ichor image build`.
+//! Images of Talos 1.13, built by `ichor image build`.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::parts::{Parts, TALOS};
 use super::rack::extension;
+use super::release::{ReleaseFiles, TALOS_1_13};
 use crate::common::ichor;
 
 /// Kernel arguments that disable what slows an emulated machine, and a check that fails if its timer is late.
-pub const ARGUMENTS: [&str; 4] = ["-init_on_alloc", "-pti", "mitigations=off", "no_timer_check"];
+pub const ARGUMENTS: [&str; 3] = ["-init_on_alloc", "mitigations=off", "no_timer_check"];
 
 /// Images with the routing extension inside.
 pub struct Built {
@@ -20,16 +20,17 @@ pub struct Built {
 }
 
 impl Built {
-    /// Builds products for a platform from one of the parts, or from all with `.`.
-    pub fn new(parts: &Parts, base: &str, platform: &str, products: &str) -> Self {
+    /// Builds products for a platform from one of the files, or from all with `.`.
+    pub fn new(files: &ReleaseFiles, base: &str, platform: &str, products: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (base, extension) = (parts.path(base), extension());
+        let (base, extension) = (files.path(base), extension());
         let words = format!(
-            "image build --talos {TALOS} --platform {platform} --base {} --extension {} --product {products} \
+            "image build --talos {} --platform {platform} --base {} --extension {} --product {products} \
              --installer-base {} --kernel-arg {} --name node -o out --json",
+            TALOS_1_13.version,
             base.display(),
             extension.display(),
-            parts.path("installer-base").display(),
+            files.path("installer-base").display(),
             ARGUMENTS.join(" --kernel-arg ")
         );
         let run = ichor(folder.path(), &words);

@@ -6,8 +6,8 @@ use std::path::Path;
 use ichor_image::oci::Digest;
 
 use super::built::Built;
-use super::parts::{Parts, TALOS};
 use super::rack::extension;
+use super::release::TALOS_1_13;
 use super::{done, imager};
 use crate::common::ichor;
 
@@ -17,15 +17,15 @@ fn text(path: &Path) -> &str {
 
 #[test]
 fn products_are_readable_by_other_programs_and_reproducible() {
-    let parts = Parts::made();
+    let files = TALOS_1_13.files();
     let all = "netboot,uki,iso,disk,qcow2,installer";
-    let built = Built::new(&parts, ".", "nocloud", all);
+    let built = Built::new(&files, ".", "nocloud", all);
     let folder = tempfile::tempdir().unwrap();
     let run_program = |program: &str, words: &[&str]| done(folder.path(), program, words);
 
     // An initramfs: the published one byte for byte, and another segment with the extension layer.
     let initramfs = fs::read(built.path(".initramfs.xz")).unwrap();
-    let base = fs::read(parts.path("initramfs-amd64.xz")).unwrap();
+    let base = fs::read(files.path("initramfs-amd64.xz")).unwrap();
     assert!(initramfs.starts_with(&base));
     fs::write(folder.path().join("tail.zst"), &initramfs[base.len()..]).unwrap();
     run_program("zstd", &["-q", "-d", "tail.zst", "-o", "tail.cpio"]);
@@ -68,7 +68,7 @@ fn products_are_readable_by_other_programs_and_reproducible() {
     run_program("qemu-img", &["check", text(&built.path(".qcow2"))]);
     run_program("qemu-img", &["compare", text(&raw), text(&built.path(".qcow2"))]);
 
-    let cloud = Built::new(&parts, "metal-amd64.iso", "gcp", "gcp");
+    let cloud = Built::new(&files, "metal-amd64.iso", "gcp", "gcp");
     run_program("tar", &["-xzf", text(&cloud.path(".raw.tar.gz"))]);
     let table = run_program("sgdisk", &["--verify", "disk.raw"]);
     assert!(table.contains("No problems found"), "{table}");
@@ -76,7 +76,7 @@ fn products_are_readable_by_other_programs_and_reproducible() {
     // An installer.
     let installer = format!("oci-archive:{}", text(&built.path("-installer.tar")));
     let inspected = run_program("skopeo", &["inspect", "--config", &installer]);
-    assert!(inspected.contains("/bin/installer") && inspected.contains(TALOS), "{inspected}");
+    assert!(inspected.contains("/bin/installer") && inspected.contains(TALOS_1_13.version), "{inspected}");
     run_program("skopeo", &["copy", "--quiet", &installer, "oci:installer:1"]);
     run_program("umoci", &["unpack", "--rootless", "--image", "installer:1", "installer-bundle"]);
     let boot_files = folder.path().join("installer-bundle/rootfs/usr/install/amd64");
@@ -86,14 +86,14 @@ fn products_are_readable_by_other_programs_and_reproducible() {
     for ending in [".iso", ".raw", ".qcow2", ".efi"] {
         let run = ichor(
             folder.path(),
-            &format!("media inspect {} --talos {TALOS} --json", built.path(ending).display()),
+            &format!("media inspect {} --talos {} --json", built.path(ending).display(), TALOS_1_13.version),
         );
         let json = run.json();
         assert_eq!(json["platform"], "nocloud", "{ending}: {json:#}");
     }
 
     // Builds are reproducible, except for the output of other programs.
-    let again = Built::new(&parts, ".", "nocloud", all);
+    let again = Built::new(&files, ".", "nocloud", all);
     for ending in [".vmlinuz", ".initramfs.xz", ".cmdline", ".efi", ".iso", "-installer.tar"] {
         let sums = [&built, &again].map(|built| Digest::of_bytes(&fs::read(built.path(ending)).unwrap()));
         assert_eq!(sums[0], sums[1], "{ending}");

@@ -6,10 +6,10 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::done;
-use super::parts::{Parts, TALOS};
+use super::release::ReleaseFiles;
 
 /// Appends an extension's layer and its list entry to an initramfs.
-pub fn initramfs(parts: &Parts, archive: &Path, out: &Path) {
+pub fn initramfs(files: &ReleaseFiles, archive: &Path, out: &Path) {
     let folder = tempfile::tempdir().unwrap();
     unpack(archive, folder.path());
     let manifest = fs::read_to_string(folder.path().join("bundle/rootfs/manifest.yaml")).unwrap();
@@ -22,7 +22,7 @@ pub fn initramfs(parts: &Parts, archive: &Path, out: &Path) {
         cd tail && printf '0.sqsh\\nextensions.yaml\\n' | cpio --quiet -H newc --create --reproducible -R +0:+0 | \
         zstd -q -c -T0 -18 >../tail.zst";
     done(folder.path(), "sh", &["-ec", line]);
-    let base = fs::read(parts.path("initramfs-amd64.xz")).unwrap();
+    let base = fs::read(files.path("initramfs-amd64.xz")).unwrap();
     let tail = fs::read(folder.path().join("tail.zst")).unwrap();
     fs::write(out, [base, tail].concat()).unwrap();
 }
@@ -39,9 +39,10 @@ pub fn unpack(archive: &Path, folder: &Path) {
 }
 
 /// A unified kernel image. Talos writes the sections itself; here objcopy adds them, as in systemd's manual.
-pub fn uki(parts: &Parts, initramfs: &Path, line: &str, out: &Path) {
+pub fn uki(files: &ReleaseFiles, version: &str, initramfs: &Path, line: &str, out: &Path) {
     let folder = tempfile::tempdir().unwrap();
-    let release = format!("NAME=\"Talos\"\nID=talos\nVERSION_ID={TALOS}\nPRETTY_NAME=\"Talos ({TALOS})\"\n");
+    let release =
+        format!("NAME=\"Talos\"\nID=talos\nVERSION_ID={version}\nPRETTY_NAME=\"Talos ({version})\"\n");
     let write = |name: &str, text: &str| {
         fs::write(folder.path().join(name), text).unwrap();
         name.to_owned()
@@ -50,11 +51,11 @@ pub fn uki(parts: &Parts, initramfs: &Path, line: &str, out: &Path) {
     let sections = [
         (".osrel", write("osrel", &release)),
         (".cmdline", write("cmdline", line)),
-        (".linux", path(&parts.path("vmlinuz-amd64"))),
+        (".linux", path(&files.path("vmlinuz-amd64"))),
         (".initrd", path(initramfs)),
         (".profile", write("profile", "ID=main\n")),
     ];
-    let stub = path(&parts.path("systemd-stub.efi"));
+    let stub = path(&files.path("systemd-stub.efi"));
     let mut at = done(folder.path(), "sh", &["-ec", END, "end", &stub]).trim().parse::<u64>().unwrap();
     let mut words = Vec::new();
     for (name, file) in sections {
@@ -71,39 +72,45 @@ const END: &str = r#"objdump -h "$1" | while read -r nth _ size vma _ _ _; do
 done | sort -n | tail -n 1"#;
 
 /// An ISO that boots under BIOS and UEFI.
-pub fn iso(parts: &Parts, initramfs: &Path, line: &str, out: &Path) {
+pub fn iso(files: &ReleaseFiles, version: &str, initramfs: &Path, line: &str, out: &Path) {
     let line = line.replacen(" slab_nomerge", " talos.halt_if_installed=1 slab_nomerge", 1);
     let folder = tempfile::tempdir().unwrap();
-    let tree = tree(parts, initramfs, &line, &folder);
+    let tree = tree(files, version, initramfs, &line, &folder);
     let (tree, out) = (tree.to_str().unwrap(), format!("--output={}", out.display()));
     let image = format!("{tree}/efiboot.img");
-    let volume = format!("TALOS_{}", TALOS.to_uppercase().replace('.', "_"));
+    let volume = format!("TALOS_{}", version.to_uppercase().replace('.', "_"));
     let before = ["--compress=xz", &out, "--directory=/usr/lib/grub/i386-pc", "-m", "efiboot.img"];
     let after =
         ["-iso-level", "3", tree, "-eltorito-alt-boot", "-e", "--interval:appended_partition_2:all::"];
     let partition = ["-append_partition", "2", "0xef", &image, "-appended_part_as_gpt"];
     let form = ["-partition_cyl_align", "all", "-partition_offset", "16", "-iso_mbr_part_type", "0x83"];
-    let end = ["-no-emul-boot", "--", "-volid", &volume, "-volset-id", &format!("Talos-{TALOS}")];
+    let end = ["-no-emul-boot", "--", "-volid", &volume, "-volset-id", &format!("Talos-{version}")];
     let words = [&before[..], &after, &partition, &form, &end].concat();
     done(folder.path(), "grub-mkrescue", &words);
 }
 
 /// The files of an ISO, with a FAT image that repeats those for UEFI.
-fn tree(parts: &Parts, initramfs: &Path, line: &str, folder: &TempDir) -> std::path::PathBuf {
+fn tree(
+    files: &ReleaseFiles,
+    version: &str,
+    initramfs: &Path,
+    line: &str,
+    folder: &TempDir,
+) -> std::path::PathBuf {
     let tree = folder.path().join("tree");
     for folder in ["boot/grub", "EFI/BOOT", "EFI/Linux", "loader"] {
         fs::create_dir_all(tree.join(folder)).unwrap();
     }
-    fs::copy(parts.path("vmlinuz-amd64"), tree.join("boot/vmlinuz")).unwrap();
+    fs::copy(files.path("vmlinuz-amd64"), tree.join("boot/vmlinuz")).unwrap();
     fs::copy(initramfs, tree.join("boot/initramfs.xz")).unwrap();
     let menu =
         "set default=0\nset timeout=3\ninsmod all_video\nterminal_input console\nterminal_output console\n";
     let entry = format!("linux /boot/vmlinuz {line}\n\tinitrd /boot/initramfs.xz");
     fs::write(tree.join("boot/grub/grub.cfg"), format!("{menu}menuentry \"Talos ISO\" {{\n\t{entry}\n}}\n"))
         .unwrap();
-    fs::copy(parts.path("systemd-boot.efi"), tree.join("EFI/BOOT/BOOTX64.EFI")).unwrap();
-    let kernel = tree.join(format!("EFI/Linux/Talos-{TALOS}.efi"));
-    uki(parts, initramfs, line, &kernel);
+    fs::copy(files.path("systemd-boot.efi"), tree.join("EFI/BOOT/BOOTX64.EFI")).unwrap();
+    let kernel = tree.join(format!("EFI/Linux/Talos-{version}.efi"));
+    uki(files, version, initramfs, line, &kernel);
     fs::write(tree.join("loader/loader.conf"), "timeout 10\nsecure-boot-enroll off\n").unwrap();
     let megabytes = 11 + fs::metadata(&kernel).unwrap().len() / (1 << 20) + 2;
     let line = format!(

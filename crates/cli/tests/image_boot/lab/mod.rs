@@ -1,17 +1,21 @@
-//! Images with the simulator of Talos, booted in qemu next to a real FRR.
+//! Images and boot media of ichor, from which real Talos boots in qemu.
 //!
-//! [`Parts`](parts::Parts) are the files of a release, with the simulator instead of Talos. [`imager`] builds images from
-//! them with the programs of Talos' imager. A [`Rack`](rack::Rack) is the leaf that a machine is connected to, and the
-//! volume with its configuration.
+//! [`ReleaseFiles`](release::ReleaseFiles) are the files of a release. [`imager`] builds images from them with the programs of
+//! Talos' imager. A [`TalosVm`](vm::TalosVm) is on a segment of the test. A [`Rack`](rack::Rack) is the leaf with real FRR that a
+//! machine is connected to, and the volume with its configuration; a [`Site`](site::Site) has no routing, but servers for each way to
+//! hand over the first configuration.
 
 mod boot;
 mod built;
+mod carrier;
 mod fabric;
 mod foreign;
 mod imager;
-mod parts;
 mod rack;
-mod real_talos;
+mod release;
+mod routing;
+mod site;
+mod vm;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,10 @@
 //! Runs an extension service as Talos does: the parts of machined, containerd and runc.
 //!
-//! An [`ExtensionService`] is started on a [`NodeHost`] as its definition says, with a root file system of its own and an
+//! An [`ExtensionService`] is started on a [`LabMachine`] as its definition says, with a root file system of its own and an
 //! ExtensionServiceConfig; then it is stopped as Talos stops it. It has a mount, PID and UTS namespace of its own and the node's network; a
 //! read-only root; the mounts of the definition with their propagation; every capability but two; no way to
-//! gain privileges. Cgroups, devices and SELinux are not simulated.
+//! gain privileges. Cgroups, devices and SELinux are not set up. Real Talos runs
+//! the extension in the tests that boot it; this is quicker, and can look inside.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +15,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::boot::host::{NodeHost, output_text};
+use crate::lab::{LabMachine, output_text};
+
+/// Talos' `/system` on the machine, whose root cannot have another folder.
+const SYSTEM: &str = "/tmp/system";
 
 /// Tenths of a second that a service has to start.
 const PATIENCE: u32 = 1200;
@@ -59,7 +63,7 @@ place() {
 }
 "#;
 
-/// The end of the script: pivots to the root and starts the program as PID 1. Until here it was the simulator.
+/// The end of the script: pivots to the root and starts the program as PID 1. Until here it was the script.
 const END: &str = r#"
 (cd /tmp/upper; find . | sort) >/tmp/begin
 echo "$pid" >/tmp/service.pid
@@ -69,15 +73,15 @@ exec env -i "$@"
 "#;
 
 /// Accepts calls on machined's socket without a response.
-pub fn listen_machined(node: &dyn NodeHost) -> UnixListener {
-    let folder = format!("{}/run/machined", node.system());
+pub fn listen_machined(node: &LabMachine) -> UnixListener {
+    let folder = format!("{}/run/machined", SYSTEM);
     node.ask(&format!("mount --make-rshared / && mkdir -p {folder}"));
     UnixListener::bind(node.path(&format!("{folder}/machine.sock"))).unwrap()
 }
 
 /// A service of an extension on a node.
 pub struct ExtensionService<'n> {
-    node: &'n dyn NodeHost,
+    node: &'n LabMachine,
     definition: Value,
     root: String,
     running: Option<Child>,
@@ -85,7 +89,7 @@ pub struct ExtensionService<'n> {
 
 impl<'n> ExtensionService<'n> {
     /// A service of a definition, with its root file system at `root` on the node. It is not started yet.
-    pub fn new(node: &'n dyn NodeHost, definition: Value, root: String) -> Self {
+    pub fn new(node: &'n LabMachine, definition: Value, root: String) -> Self {
         Self { node, definition, root, running: None }
     }
 
@@ -95,7 +99,7 @@ impl<'n> ExtensionService<'n> {
     }
 
     /// The first dependency that is not met yet, with or without this document.
-    pub(crate) fn waits_for(&self, document: Option<&Value>) -> Option<&Value> {
+    fn waits_for(&self, document: Option<&Value>) -> Option<&Value> {
         let is_missing = |depends: &&Value| match depends["path"].as_str() {
             Some(path) => !self.node.path(&self.on_node(path)).exists(),
             None => depends["configuration"] == true && document.is_none(),
@@ -145,7 +149,7 @@ impl<'n> ExtensionService<'n> {
     /// A file of the document, which Talos writes and mounts read-only.
     fn config_file(&self, file: &Value) -> String {
         let target = file["mountPath"].as_str().unwrap();
-        let folder = format!("{}/overlays/extensions/{}", self.node.system(), self.name());
+        let folder = format!("{}/overlays/extensions/{}", SYSTEM, self.name());
         let path = format!("{folder}/{}", target.trim_start_matches('/').replace('/', "-"));
         self.node.ask(&format!("mkdir -p {folder}"));
         let there = self.node.path(&path);
@@ -180,7 +184,7 @@ impl<'n> ExtensionService<'n> {
     /// The path on the host machine for a path of the node.
     fn on_node(&self, path: &str) -> String {
         match path.strip_prefix("/system/") {
-            Some(rest) => format!("{}/{rest}", self.node.system()),
+            Some(rest) => format!("{}/{rest}", SYSTEM),
             None => path.to_owned(),
         }
     }
@@ -232,7 +236,7 @@ impl<'n> ExtensionService<'n> {
         output_text(&command.args(words.split_whitespace()).output().unwrap())
     }
 
-    /// The changes to the root, without the simulator's mount points.
+    /// The changes to the root, without the mount points made here.
     pub fn root_changes(&self) -> String {
         self.node.ask("(cd /tmp/upper; find . | sort) | diff /tmp/begin - || true")
     }
