@@ -45,7 +45,7 @@ fn the_way_back_upgrades_first_and_drains() {
     let json = ichor(folder.path(), "migrate native frr --json");
 
     assert!(
-        run.stdout.contains("upgrade before the patch to example.com/talos/installer:v1.14.0-rc.1"),
+        run.stdout.contains("upgrade before the patch to example.com/talos/installer:v1.14.1"),
         "{}",
         run.all()
     );

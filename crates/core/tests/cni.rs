@@ -14,7 +14,7 @@ use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
 use serde_json::Value;
 
-const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.1"];
 
 /// Files by their names.
 struct Files(BTreeMap<&'static str, String>);

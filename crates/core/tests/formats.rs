@@ -144,7 +144,7 @@ nodes:
 #[test]
 fn every_release_reads_the_planned_network_from_key_10() {
     let plan = planned(CLUSTER);
-    for release in ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"] {
+    for release in ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.1"] {
         let talos = TalosVersion::parse(release).unwrap();
         let network = platform_network::read(&network_text::text(&plan.nodes[0]), &talos).unwrap();
 

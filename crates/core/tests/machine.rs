@@ -7,7 +7,7 @@ use ichor_core::plan::NodePlan;
 use ichor_values::Issue;
 use ichor_values::go_yaml::emit::emit_all;
 
-const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.1"];
 
 fn cases() -> Vec<PathBuf> {
     ["example", "machine", "network"].into_iter().flat_map(ichor_testbed::group).collect()

@@ -91,7 +91,7 @@ fn workers_migrate_first_and_control_planes_last() {
 fn the_file_may_have_either_backend() {
     let file = |backend: &str| {
         format!(
-            "cluster: {{name: a, id: 1, talos: v1.14.0-rc.1, endpoint: \"https://10.1.0.1:6443\"}}\n\
+            "cluster: {{name: a, id: 1, talos: v1.14.1, endpoint: \"https://10.1.0.1:6443\"}}\n\
              image: {{registry: example.com/talos}}\nrouting: {{backend: {backend}, neighbors: [{{link: eth0}}]}}\n\
              nodes: [{{name: a, role: controlplane, index: 1, install: {{disk: /dev/sda}}}}]"
         )
@@ -109,7 +109,7 @@ fn the_file_may_have_either_backend() {
 
 #[test]
 fn nodes_of_other_backends_are_not_migrated() {
-    let text = "cluster: {name: a, id: 1, talos: v1.14.0-rc.1}\nrouting: {neighbors: [{link: eth0}]}\n\
+    let text = "cluster: {name: a, id: 1, talos: v1.14.1}\nrouting: {neighbors: [{link: eth0}]}\n\
                 nodes: [{name: a, index: 1, routing: {backend: bird}}, {name: b, index: 2, routing: {backend: frr}}, {name: c, index: 3}]";
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
 

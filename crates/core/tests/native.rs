@@ -45,7 +45,7 @@ fn net(text: &str) -> IpNet {
 /// A cluster of Talos 1.14 with one node; `routing` and `rest` are texts.
 fn text(routing: &str, rest: &str) -> String {
     format!(
-        "cluster: {{name: a, id: 1, talos: v1.14.0-rc.1, endpoint: \"https://10.1.0.1:6443\"}}\n{rest}\n\
+        "cluster: {{name: a, id: 1, talos: v1.14.1, endpoint: \"https://10.1.0.1:6443\"}}\n{rest}\n\
          routing: {{{routing}}}\n\
          nodes: [{{name: a, role: controlplane, index: 1, ports: [eth0, eth1], install: {{disk: /dev/sda}}}}]"
     )
@@ -60,7 +60,7 @@ fn lacking(routing: &str, rest: &str) -> Vec<&'static str> {
 
 #[test]
 fn talos_accepts_the_documents_of_every_supported_node() {
-    let talos = TalosVersion::parse("v1.14.0-rc.1").unwrap();
+    let talos = TalosVersion::parse("v1.14.1").unwrap();
     let mut seen = 0;
     for case in cases() {
         let (cluster, plan) = ichor_testbed::planned_case(&case, "ichor.yaml");
@@ -190,7 +190,7 @@ fn imports_are_the_prefixes_that_the_model_admits() {
 fn a_node_newer_than_the_contract_has_its_documents_too() {
     let file = "cluster: {name: a, id: 1, talos: v1.13.9, endpoint: \"https://10.1.0.1:6443\"}\n\
                 routing: {neighbors: [{link: eth0}]}\n\
-                nodes: [{name: new, role: controlplane, index: 1, talos: v1.14.0-rc.1, install: {disk: /dev/sda}},\
+                nodes: [{name: new, role: controlplane, index: 1, talos: v1.14.1, install: {disk: /dev/sda}},\
                 {name: old, index: 2, install: {disk: /dev/sda}}]";
 
     let [boot, machine] = rendered(file).unwrap();
@@ -288,7 +288,7 @@ fn too_many_import_selectors_are_rejected() {
         .map(|nth| format!("{{name: n{nth}, network: {{loopback: {{v4: 10.{nth}.{nth}.1}}}}, routing: {{asn: {}, router_id: 10.0.0.{nth}}}}}", 65001 + nth))
         .collect();
     let file = format!(
-        "cluster: {{name: a, talos: v1.14.0-rc.1, endpoint: \"https://10.1.0.1:6443\"}}\n\
+        "cluster: {{name: a, talos: v1.14.1, endpoint: \"https://10.1.0.1:6443\"}}\n\
          routing: {{backend: native, neighbors: [{{link: eth0}}], workload: {{speaker: cilium, \
          link: {{ours: \"fd01::\", theirs: \"fd01::1\"}}}}}}\nnodes: [{}]",
         nodes.join(",\n ")

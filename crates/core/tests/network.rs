@@ -13,7 +13,7 @@ use ichor_values::TalosVersion;
 use ichor_values::go_yaml::emit;
 use serde_json::{Value, json};
 
-const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.1"];
 
 fn planned(case: &Path, release: &str) -> Plan {
     ichor_testbed::planned(load(

@@ -24,7 +24,7 @@ use ichor_testbed::machine::RenderFixture;
 /// Texts by their paths in `expected/`.
 type Expected = BTreeMap<String, String>;
 
-const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.1"];
 
 /// What is compared in full for a case of this group. For the groups `plan`, `lab` and `picture` no node files: many of these cases
 /// are too small to be built.

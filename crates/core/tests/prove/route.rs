@@ -19,7 +19,7 @@ fn equal_paths_are_counted_and_no_node_is_transit() {
 
 #[test]
 fn native_bgp_makes_a_node_transit_between_leafs_of_different_as_numbers() {
-    let text = rack("", "").replace("backend: frr", "backend: native").replace("v1.13.9", "v1.14.0-rc.1");
+    let text = rack("", "").replace("backend: frr", "backend: native").replace("v1.13.9", "v1.14.1");
     let one_number = text.replace("asn: 65102", "asn: 65101");
 
     let (two, one) = (messages(&proof(&text)), messages(&proof(&one_number)));
@@ -115,7 +115,7 @@ fn a_path_longer_than_65535_hops_is_counted() {
     };
     let nodes = (1..count).map(node).collect::<Vec<_>>().concat();
     let text = format!(
-        "cluster: {{name: a, id: 1, talos: v1.14.0-rc.1}}\nnetwork: {{digits: value, node: null, loopback: {{v4: 10.64.0.0/12}}}}\n\
+        "cluster: {{name: a, id: 1, talos: v1.14.1}}\nnetwork: {{digits: value, node: null, loopback: {{v4: 10.64.0.0/12}}}}\n\
          fabric: {{routers: [{routers}]}}\nrouting: {{backend: native, asn: 4210000000, router_id: 10.128.0.0, policy: {{out: {{prepend: 255}}}}}}\n\
          defaults: {{ports: [fab0, fab1]}}\nnodes:\n{nodes}"
     );

@@ -56,7 +56,7 @@ fn a_problem_that_many_nodes_share_is_reported_once() {
     let text = text.replace("index: ", "routing: {asn: 4210001001}, index: ");
     let text = text
         .replace("backend: frr", "backend: native, policy: {out: {communities: [\"65000:1\"]}}")
-        .replace("v1.13.9", "v1.14.0-rc.1");
+        .replace("v1.13.9", "v1.14.1");
 
     let proof = proof(&text);
 

@@ -7,7 +7,7 @@ use ichor_talos::nocloud::Link;
 
 use super::rendered::{Carried, of_case, of_text};
 
-const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.1"];
 
 /// An image as found, and the result of a release that reads it.
 fn inspected(carried: &Carried, name: &str) -> (ConfigVolume, Inspection) {
