@@ -180,7 +180,7 @@ fn an_image_that_a_lab_cannot_boot_is_refused_with_the_reason() {
     let cases = [
         (PathBuf::from("nowhere.iso"), TALOS_1_13.version, "--image nowhere.iso"),
         (PathBuf::from("text.iso"), TALOS_1_13.version, "it does not start like an ISO image"),
-        (nocloud.path(".iso"), "v1.12.4", "says Talos v1.13.9"),
+        (nocloud.path(".iso"), "v1.12.4", "has Talos v1.13.9"),
         (bare, TALOS_1_13.version, "is for the platform metal, but n1 has nocloud in the cluster file"),
     ];
 

@@ -60,9 +60,11 @@ impl Rack {
             assert_eq!(run.code, 0, "{words}: {}", run.all());
         }
         let leaf = Frr::V8.machine();
-        leaf.ask("ip tuntap add eth0 mode tap && ip link set eth0 up");
+        // With an address of its own, from which the node's API is reached over BGP.
+        leaf.ask("ip tuntap add eth0 mode tap && ip link set eth0 up && ip addr add 10.0.0.100/32 dev lo");
         Frr::V8.start(&leaf, None);
-        let loaded = Frr::load(&leaf, LEAF);
+        let announced = "redistribute static\n  redistribute connected";
+        let loaded = Frr::load(&leaf, &LEAF.replace("redistribute static", announced));
         assert!(loaded.status.success(), "{loaded:?}");
         Self { leaf, build }
     }
