@@ -12,6 +12,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
 use crate::lab::{LabMachine, RootFileSystem, output_text, wait_for};
+use crate::machine::bundle;
 use crate::parts;
 
 /// Below this folder, which is in memory, are certificates, data and logs.
@@ -36,13 +37,23 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Starts both and waits until the API server is ready.
+    /// Starts both with the bundle of the tests, and waits until the API server is ready.
     pub fn start() -> Self {
+        Self::start_with(&bundle())
+    }
+
+    /// Starts both with a new bundle, whose service account key takes half a minute on a busy machine.
+    pub fn start_with_new_bundle() -> Self {
+        let mut rng = ChaCha20Rng::seed_from_u64(!unix_seconds());
+        Self::start_with(&Bundle::new(&TalosVersion::parse("v1.14").unwrap(), &mut rng, now()).unwrap())
+    }
+
+    fn start_with(bundle: &Bundle) -> Self {
         let [server, etcd, kubectl] =
             ["kubernetes/kube-apiserver", "etcd/etcd", "kubernetes/kubectl"].map(parts::path);
         let machine = LabMachine::new(RootFileSystem::Own);
         machine.ask(&format!("mkdir {FOLDER}"));
-        write_certificates(&machine);
+        write_certificates(&machine, bundle);
         start_etcd(&machine, &etcd);
         start_api_server(&machine, &server);
         let server = Self { machine, kubectl };
@@ -128,12 +139,18 @@ impl ApiServer {
     }
 }
 
-/// Writes the authorities of a new bundle, certificates they sign as on a control plane, and a kubeconfig.
-fn write_certificates(machine: &LabMachine) {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let now = Moment::from_unix(seconds - 60).unwrap();
-    let rng = &mut ChaCha20Rng::seed_from_u64(seconds);
-    let bundle = Bundle::new(&TalosVersion::parse("v1.14").unwrap(), rng, now).unwrap();
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// A minute ago, because clocks differ.
+fn now() -> Moment {
+    Moment::from_unix(unix_seconds() - 60).unwrap()
+}
+
+/// Writes the authorities of a bundle, certificates they sign as on a control plane, and a kubeconfig.
+fn write_certificates(machine: &LabMachine, bundle: &Bundle) {
+    let (rng, now) = (&mut ChaCha20Rng::seed_from_u64(unix_seconds()), now());
     let here = Server {
         name: "kube-apiserver",
         names: &["kubernetes", "localhost"],
