@@ -11,6 +11,7 @@ pub mod kubernetes;
 pub mod lab;
 pub mod libvirt;
 pub mod machine;
+pub mod metallb;
 pub mod parts;
 pub mod random;
 pub mod routing;

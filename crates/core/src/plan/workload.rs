@@ -123,7 +123,7 @@ pub fn plan(cluster: &Cluster, at: &Spanned<&Workload>, gobgp: bool) -> Option<W
 
 fn mode(workload: &Workload) -> Decided<MetallbMode> {
     let none = Metallb::default();
-    let Metallb { mode } = workload.metallb.get().unwrap_or(&none);
+    let Metallb { mode, version: _ } = workload.metallb.get().unwrap_or(&none);
     Decided::from_key_or(mode, MetallbMode::FrrK8s, "MetalLB's default")
 }
 

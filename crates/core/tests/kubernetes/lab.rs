@@ -82,7 +82,7 @@ fn replaced(text: &str, from: &str, to: &str) -> String {
 
 /// The example with another mode of MetalLB.
 fn in_mode(text: &str, mode: &str) -> String {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with("metallb: {mode: "));
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("metallb: {"));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
     replaced(&text, "speaker: metallb\n", &format!("speaker: metallb\n    metallb: {{mode: {mode}}}\n"))
 }
@@ -106,12 +106,16 @@ fn of_case(case: &Path) -> BTreeSet<String> {
 
 /// Whether ichor reports that the release of Cilium is too old.
 fn is_too_old(text: &str) -> bool {
-    ichor_testbed::findings_of_text(text).iter().any(|finding| finding.rule.id == "cilium-too-old")
+    is_reported("cilium-too-old", text)
+}
+
+fn is_reported(rule: &str, text: &str) -> bool {
+    ichor_testbed::findings_of_text(text).iter().any(|finding| finding.rule.id == rule)
 }
 
 #[test]
 fn an_api_server_accepts_every_generated_object() {
-    let server = ApiServer::start();
+    let server = ApiServer::start_with_new_bundle();
     server.create_namespace("metallb-system");
     let accepts = |manifests: &BTreeSet<String>| {
         assert!(!manifests.is_empty());
@@ -127,9 +131,10 @@ fn an_api_server_accepts_every_generated_object() {
 
     accepts(&of_text("kube-vip", KUBE_VIP));
 
-    // Kubernetes 1.36 rejects the CRD of MetalLB before 0.16, which the head of the file says.
+    // Kubernetes 1.36 rejects the CRD of MetalLB before 0.16, and so does ichor.
     server.apply_crds("metallb-0.15");
-    let (_, example) = &examples("metallb")[0];
+    let example = include_str!("../../../../examples/metallb/ichor.yaml");
+    assert!(is_reported("metallb-too-old", &replaced(example, "version: 0.16.1}", "version: 0.15.3}")));
     let peers = objects_of(&of_text("metallb", example), "metallb.io");
     let refused = server.dry_run(&emit_all(&peers)).unwrap_err().to_string();
     assert!(refused.contains("Maximum boundary value must be of type integer"), "{refused}");

@@ -12,15 +12,20 @@ use ichor_testbed::lab::wait_for;
 use ichor_testbed::machine::rendered;
 use ichor_testbed::{load_text, planned};
 
-const CLUSTER: &str = include_str!("../../../../../examples/namespace/ichor.yaml");
+pub const CLUSTER: &str = include_str!("../../../../../examples/namespace/ichor.yaml");
 /// The path where Talos mounts it.
 pub const FILE: &str = "/usr/local/etc/frr/agent.json";
 /// The first node's address.
 pub const ADDRESS: &str = "10.10.10.10";
 
-/// The configuration of the first node. The leafs of a topology have other AS numbers, and no BFD.
+/// The configuration of the example's first node.
 pub fn agent_config() -> AgentConfig {
-    let text = CLUSTER.replace("asn: 42000001", "asn: 651").replace(", link: eth", ", bfd: false, link: eth");
+    agent_config_of(CLUSTER)
+}
+
+/// The configuration of a cluster's first node. The leafs of a topology have other AS numbers, and no BFD.
+pub fn agent_config_of(cluster: &str) -> AgentConfig {
+    let text = cluster.replace("asn: 42000001", "asn: 651").replace(", link: eth", ", bfd: false, link: eth");
     let (cluster, plan) = planned(load_text(text));
     let boot = rendered(&cluster, &plan, |renderer| renderer.boot(&plan.nodes[0])).unwrap();
     let files = boot.documents.iter().filter_map(|document| document.get("configFiles")?.as_array());
@@ -46,7 +51,7 @@ pub fn configure_bird(node: &Node, bfd: Option<Bfd>) {
 }
 
 /// Gives a node the ports and the address of the example.
-fn configure_ports(node: &Node) {
+pub fn configure_ports(node: &Node) {
     node.machine.ask(&format!(
         "ip link set eth0 address 52:54:00:10:00:10; ip link set eth1 address 52:54:00:10:01:10\n\
          ip link set eth1 name port1; ip link set port1 up; ip address add {ADDRESS}/32 dev lo"

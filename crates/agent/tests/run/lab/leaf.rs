@@ -106,6 +106,15 @@ impl Leaf {
         self.route_to(net).contains(" proto bgp")
     }
 
+    /// The AS paths to an address, in the daemon's table.
+    pub fn as_paths(&self, address: &str) -> Vec<String> {
+        let family = if address.contains(':') { "ipv6" } else { "ipv4" };
+        let output = self.machine.ask(&format!("vtysh -c 'show bgp {family} unicast {address} json'"));
+        let json: Value = serde_json::from_str(&output).unwrap();
+        let paths = json["paths"].as_array().into_iter().flatten();
+        paths.map(|path| path["aspath"]["string"].as_str().unwrap().to_owned()).collect()
+    }
+
     /// Whether an address responds.
     pub fn reaches(&self, address: &str) -> bool {
         self.unanswered(&[address]).is_empty()

@@ -5,6 +5,7 @@ mod build;
 mod check;
 mod gobgp;
 mod leaf;
+mod metallb;
 mod namespace;
 mod node;
 mod numbered;

@@ -79,7 +79,8 @@ fn diagnose_state(session: &Session, known: &SessionContext) -> Issue {
     match session.state {
         SessionState::Idle if session.said.is_none() => no_route(session, known),
         SessionState::Connect => no_answer(session, known),
-        SessionState::Active if known.passive => {
+        // FRR also calls it Idle for some seconds after the other end has closed it.
+        SessionState::Idle | SessionState::Active if known.passive => {
             issue(format!("{peer} has not connected"), "check whether the other end has the session and runs")
         }
         SessionState::OpenSent => issue(

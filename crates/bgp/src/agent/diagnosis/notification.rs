@@ -52,6 +52,11 @@ pub(super) fn diagnose(session: &Session, known: &SessionContext) -> Option<Issu
         (6, 1) => return Some(too_many(session, known, sent)),
         (6, 2) if sent => ("shut down on this node".to_owned(), "end the drain, or let the agent restore its configuration".to_owned()),
         (6, 2) => (format!("shut down at {peer}"), "ask the operator of that router: it was shut down there on purpose".to_owned()),
+        // GoBGP also sends it when it ends.
+        (6, 3) if !sent && known.passive => (
+            format!("{peer} closed the session: it stopped, or no longer has the session in its configuration"),
+            "check whether the other end has the session and runs".to_owned(),
+        ),
         (6, 3) => (
             format!("{} no longer has the session in its configuration", if sent { "this node" } else { peer }),
             format!("configure AS {} there", known.own),

@@ -161,6 +161,20 @@ fn every_other_notification_has_its_own_message() {
 }
 
 #[test]
+fn a_load_balancer_that_ends_is_not_reported_as_misconfigured() {
+    let known = SessionContext { passive: true, ..known() };
+
+    let removed = diagnose(&notified("0603", false), &known).unwrap();
+    let closed = diagnose(&session(SessionState::Idle, "Peer closed the session"), &known).unwrap();
+
+    assert!(removed.message.starts_with("10.0.0.2 closed the session: it stopped"), "{}", removed.message);
+    assert_eq!(closed.message, "10.0.0.2 has not connected");
+    for found in [removed, closed] {
+        assert_eq!(found.help.as_deref(), Some("check whether the other end has the session and runs"));
+    }
+}
+
+#[test]
 fn a_refused_connection_is_diagnosed_by_its_errno_or_the_state_of_frr() {
     let refused = "10.0.0.2 refuses the connection: BGP is not listening there";
 

@@ -185,6 +185,8 @@ record! {
     Metallb "settings of MetalLB" {
         /// BGP implementation of MetalLB.
         mode: MetallbMode = "frr-k8s", "frr-k8s";
+        /// Release of MetalLB; only `ichor check` uses it.
+        version: SoftwareVersion = "not set", "0.16.1";
     }
 }
 

@@ -81,8 +81,12 @@ fn peer(name: &str, link: &SpeakerLink<'_>) -> Value {
         "peerAddress": workload.ours.address,
         "sourceAddress": workload.theirs.address,
         "holdTime": format!("{hold}s"),
-        "keepaliveTime": format!("{keepalive}s"),
     });
+    // In native mode MetalLB sends keepalives at a third of the negotiated hold time, and refuses its whole configuration if a
+    // peer has this key (`DiscardFRROnly`, 0.15 and 0.16).
+    if link.mode != MetallbMode::Native {
+        spec["keepaliveTime"] = json!(format!("{keepalive}s"));
+    }
     if link.mode != MetallbMode::Native && workload.families.len() > 1 {
         spec["dualStackAddressFamily"] = json!(true);
     }

@@ -12,6 +12,7 @@ mod cable;
 mod daemon;
 mod listen;
 mod listener;
+mod metallb;
 mod mtu;
 mod neighbor;
 mod nexthop;
@@ -36,6 +37,7 @@ pub(super) const GROUPS: &[RuleGroup] = &[
     ("BFD", bfd::RULES),
     ("MTU for IPv6", mtu::RULES),
     ("The speaker", speaker::RULES),
+    ("MetalLB", metallb::RULES),
     ("Prefixes from the speaker", allow::RULES),
     ("Aggregates", aggregate::RULES),
     ("Policies", policy::RULES),

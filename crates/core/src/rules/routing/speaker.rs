@@ -10,33 +10,11 @@ use crate::model::layer;
 use crate::plan::{CniPlan, NodePlan, RoutingPlan, WorkloadPlan};
 use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
-use ichor_bgp::setting::{Isolation, MetallbMode, Speaker};
+use ichor_bgp::setting::{Isolation, Speaker};
 use ichor_values::Backend;
 use ichor_values::Location;
 
-pub(super) const RULES: &[Rule] =
-    &[NATIVE_IPV6, SECOND_ZEBRA, LINK_BROKEN, ASN_OF_NODE, ASN_OF_ROUTER, ISOLATION_NONE, WITHOUT_CILIUM];
-
-const NATIVE_IPV6: Rule = Rule {
-    id: "metallb-native-ipv6",
-    severity: Severity::Error,
-    summary: "MetalLB in native mode peers over an IPv6 link",
-    failure: "MetalLB's own BGP code writes an IPv6 next hop with the length of an IPv4 one. FRR 10 takes the update \
-              for a withdrawal, so the session is up without a route; FRR 8 resets the session repeatedly.",
-    fix: "use `metallb: {mode: frr-k8s}`, or give the link IPv4 addresses such as 192.168.250.254 and 192.168.250.255",
-    check: check_native_ipv6,
-};
-
-const SECOND_ZEBRA: Rule = Rule {
-    id: "metallb-second-zebra",
-    severity: Severity::Warning,
-    summary: "MetalLB runs a second zebra that removes the node's routes",
-    failure: "In FRR mode MetalLB runs a zebra in the node's network namespace. When it starts or stops, for example \
-              in an upgrade of MetalLB, it removes all BGP routes from the kernel; with FRR 8 on the node they do not \
-              return.",
-    fix: "use `metallb: {mode: frr-k8s}`, or start MetalLB's zebra with `-K 60`",
-    check: check_second_zebra,
-};
+pub(super) const RULES: &[Rule] = &[LINK_BROKEN, ASN_OF_NODE, ASN_OF_ROUTER, ISOLATION_NONE, WITHOUT_CILIUM];
 
 const LINK_BROKEN: Rule = Rule {
     id: "speaker-link-broken",
@@ -114,7 +92,7 @@ pub(super) fn key_path(context: &RuleContext<'_>, node: &NodePlan) -> String {
 }
 
 /// Reports each location once, with its message.
-fn report(
+pub(super) fn report(
     context: &RuleContext<'_>,
     findings: &mut Findings,
     below: &str,
@@ -165,32 +143,6 @@ fn check_without_cilium(context: &RuleContext<'_>, findings: &mut Findings) {
             (speaking.workload.speaker == Speaker::Cilium).then(|| format!("Cilium is not installed: {why}"))
         },
     );
-}
-
-fn check_native_ipv6(context: &RuleContext<'_>, findings: &mut Findings) {
-    let mode = |workload: &Workload| workload.metallb.get()?.mode.place();
-    report(context, findings, "metallb.mode", mode, |speaking| {
-        let (ours, _) = speaking.workload.link.as_ref()?;
-        (is_metallb(speaking, MetallbMode::Native) && ours.value.is_ipv6()).then(|| {
-            format!("MetalLB's native mode does not work over IPv6, and its link has {}", ours.value)
-        })
-    });
-}
-
-fn is_metallb(speaking: &GroupSpeaker<'_>, mode: MetallbMode) -> bool {
-    speaking.workload.speaker == Speaker::Metallb && speaking.workload.mode.value == mode
-}
-
-/// zebra does not remove the routes of BIRD, which have another protocol number.
-fn check_second_zebra(context: &RuleContext<'_>, findings: &mut Findings) {
-    let mode = |workload: &Workload| workload.metallb.get()?.mode.place();
-    report(context, findings, "metallb.mode", mode, |speaking| {
-        let is_removable = speaking.routing.backend.value != Backend::Bird;
-        (is_removable && is_metallb(speaking, MetallbMode::Frr)).then(|| {
-            "a second zebra in the node's namespace removes the node's BGP routes when it starts or stops"
-                .to_owned()
-        })
-    });
 }
 
 fn check_link_broken(context: &RuleContext<'_>, findings: &mut Findings) {
