@@ -1,10 +1,10 @@
-//! Cilium 1.18 and later: BGP toward the node, advertisements, and pools of service addresses.
+//! Cilium 1.18 and later, 1.19 without isolation: BGP toward the node, advertisements, and pools of service addresses.
 
 use serde_json::{Value, json};
 
 use super::{SpeakerLink, numbered_name};
 use crate::plan::Plan;
-use ichor_bgp::model::Family;
+use ichor_bgp::model::{Family, RoutingDomain};
 
 /// Label that selects the advertisements of a peer.
 const LABEL: (&str, &str) = ("announced-to", "node");
@@ -61,11 +61,14 @@ fn peer_config(name: &str, label: &str, link: &SpeakerLink<'_>) -> Value {
         json!({"afi": afi, "safi": "unicast", "advertisements": {"matchLabels": {LABEL.0: label}}})
     };
     let families: Vec<_> = workload.families.iter().map(family).collect();
-    let spec = json!({
+    let mut spec = json!({
         "timers": {"connectRetryTimeSeconds": 5, "holdTimeSeconds": hold, "keepAliveTimeSeconds": keepalive},
-        "transport": {"sourceInterface": workload.theirs.link},
         "families": families,
     });
+    // With both ends in one table, the kernel would take the node's address for the source. Only Cilium 1.19 and later have it.
+    if workload.domain == RoutingDomain::Shared {
+        spec["transport"] = json!({"sourceInterface": workload.theirs.link});
+    }
     object("CiliumBGPPeerConfig", name, &spec)
 }
 

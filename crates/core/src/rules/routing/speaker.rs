@@ -11,10 +11,9 @@ use crate::plan::{CniPlan, NodePlan, RoutingPlan, WorkloadPlan};
 use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::{Isolation, Speaker};
-use ichor_values::Backend;
-use ichor_values::Location;
+use ichor_values::{Backend, Location, SoftwareVersion};
 
-pub(super) const RULES: &[Rule] = &[LINK_BROKEN, ASN_OF_NODE, ASN_OF_ROUTER, ISOLATION_NONE, WITHOUT_CILIUM];
+pub(super) const RULES: &[Rule] = &[LINK_BROKEN, ASN_OF_NODE, ASN_OF_ROUTER, ISOLATION_NONE, WITHOUT_CILIUM, CILIUM_TOO_OLD];
 
 const LINK_BROKEN: Rule = Rule {
     id: "speaker-link-broken",
@@ -53,6 +52,20 @@ const ISOLATION_NONE: Rule = Rule {
               its next hops. Some later releases of FRR lose equal-cost paths in this setup.",
     fix: "leave `isolation` out, or set `isolation: vrf`",
     check: check_isolation_none,
+};
+
+/// The first release of Cilium that can connect from a chosen link.
+const SOURCE_INTERFACE: (u16, u16) = (1, 19);
+
+const CILIUM_TOO_OLD: Rule = Rule {
+    id: "cilium-too-old",
+    severity: Severity::Error,
+    summary: "Cilium before 1.19 cannot peer without isolation",
+    failure: "Without isolation Cilium must connect from its end of the link, which is `transport.sourceInterface` of a \
+              CiliumBGPPeerConfig. Cilium 1.18 does not have the field: the API server rejects the object, and Talos then \
+              applies no bootstrap manifest after it.",
+    fix: "use Cilium 1.19 or later, or leave `routing.workload.isolation` out",
+    check: check_cilium_too_old,
 };
 
 const WITHOUT_CILIUM: Rule = Rule {
@@ -141,6 +154,25 @@ fn check_without_cilium(context: &RuleContext<'_>, findings: &mut Findings) {
         |workload| workload.speaker.place(),
         |speaking| {
             (speaking.workload.speaker == Speaker::Cilium).then(|| format!("Cilium is not installed: {why}"))
+        },
+    );
+}
+
+fn check_cilium_too_old(context: &RuleContext<'_>, findings: &mut Findings) {
+    let Some(cilium) = &context.plan.cluster.cilium else { return };
+    let Ok(version) = SoftwareVersion::parse(&cilium.version.value) else { return };
+    if version.minor() >= SOURCE_INTERFACE {
+        return;
+    }
+    report(
+        context,
+        findings,
+        "isolation",
+        |workload| workload.isolation.place(),
+        |speaking| {
+            let workload = speaking.workload;
+            (workload.speaker == Speaker::Cilium && workload.isolation.value == Isolation::None)
+                .then(|| format!("Cilium {version} cannot choose the link that it connects from"))
         },
     );
 }
