@@ -158,7 +158,8 @@ impl Merger {
     }
 
     fn scalar(&self, left: &mut Value, right: &Value, scalar: Scalar) -> Result<(), MergeError> {
-        if scalar != Scalar::Bool && scalar.is_zero(right) && scalar != Scalar::Form(Form::Base64) {
+        let is_bytes = matches!(scalar, Scalar::Form(Form::Base64 | Form::Base64Key));
+        if scalar != Scalar::Bool && scalar.is_zero(right) && !is_bytes {
             return Ok(());
         }
         match (scalar, left.as_str(), right.as_str()) {

@@ -11,4 +11,5 @@ mod kubernetes;
 mod patches;
 mod round_trip;
 mod secrets;
+mod talosctl;
 mod validate;
