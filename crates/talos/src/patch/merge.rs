@@ -31,6 +31,12 @@ pub enum MergeError {
         /// The effect of the patch on it.
         how: &'static str,
     },
+    /// Both URLs have a user.
+    #[error("{path}: Talos cannot merge two URLs with a user: delete the old one first")]
+    User {
+        /// The keys that lead to it.
+        path: String,
+    },
     /// A value would change its type.
     #[error(
         "{path}: the patch has another type of value here, and Talos refuses that: delete the old one first"
@@ -163,6 +169,9 @@ impl Merger {
             return Ok(());
         }
         match (scalar, left.as_str(), right.as_str()) {
+            (Scalar::Form(Form::Url), Some(old), Some(new)) if url::has_user(old) && url::has_user(new) => {
+                return Err(MergeError::User { path: self.key_path() });
+            }
             (Scalar::Form(Form::Url), Some(old), Some(new)) => *left = Value::from(url::merge(old, new)),
             (Scalar::Form(Form::Size), Some(old), Some(new)) if !old.contains('%') && new.contains('%') => {
                 return Err(self.lost_value("replaces bytes by a percentage"));

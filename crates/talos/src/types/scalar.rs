@@ -264,12 +264,10 @@ impl Form {
             Form::Address => netip::print_address(text),
             Form::Prefix => netip::print_prefix(text),
             Form::AddressAndPort => netip::print_address_and_port(text),
-            Form::Url => url::parse(text).ok().map(|_| text.to_owned()),
+            Form::Url => url::print(text),
             Form::HardwareAddress => hardware_address(text),
             Form::Base64Key if text == REDACTED => Some(text.to_owned()),
-            Form::Base64 | Form::Base64Key => {
-                base64::decode(text).ok().map(base64::encode)
-            }
+            Form::Base64 | Form::Base64Key => base64::decode(text).ok().map(base64::encode),
             Form::Bytes => is_bytes(text).then(|| text.to_owned()),
             Form::Size => (is_bytes(text) || is_share(text)).then(|| text.to_owned()),
             Form::SizeMatch => is_size_match(text.trim()).then(|| text.trim().to_owned()),
@@ -306,7 +304,7 @@ pub(crate) fn any(node: &YamlNode) -> Result<Value, ScalarError> {
     })
 }
 
-/// Decodes a plain scalar without a type. Infinite numbers and dates, which JSON does not have, are text.
+/// Decodes a plain scalar without a type. Infinite numbers, which JSON does not have, are text, and dates as Go writes them.
 pub fn plain(word: &str) -> Value {
     match word::read(word) {
         ScalarValue::Null => Value::Null,
@@ -316,7 +314,8 @@ pub fn plain(word: &str) -> Value {
         ScalarValue::Float(number) => {
             serde_json::Number::from_f64(number).map_or(Value::from(word), Value::Number)
         }
-        ScalarValue::Text | ScalarValue::Time(_) | ScalarValue::Merge => Value::from(word),
+        ScalarValue::Time(moment) => Value::from(moment),
+        ScalarValue::Text | ScalarValue::Merge => Value::from(word),
     }
 }
 

@@ -72,10 +72,13 @@ mod tests {
 
     #[test]
     fn a_service_account_without_an_endpoint_is_rejected() {
-        let parts = [("cluster.controlPlane", json!(null)), ("cluster.serviceAccount", json!({"key": "a2V5"}))];
+        let parts =
+            [("cluster.controlPlane", json!(null)), ("cluster.serviceAccount", json!({"key": "a2V5"}))];
 
         assert_eq!(control_plane("1.14", &parts), ["error cluster.serviceAccount"]);
-        assert!(control_plane("1.14", &parts[..1]).is_empty() && control_plane("1.14", &parts[1..]).is_empty());
+        assert!(
+            control_plane("1.14", &parts[..1]).is_empty() && control_plane("1.14", &parts[1..]).is_empty()
+        );
     }
 
     #[test]

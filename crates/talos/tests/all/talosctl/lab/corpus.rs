@@ -12,7 +12,8 @@ use super::tree::Tree;
 /// The configurations that a release can read.
 pub(super) fn configurations(talos: &TalosVersion) -> Vec<Vec<Tree>> {
     let readable = texts().iter().filter(|text| load::load(text, talos).is_ok());
-    let trees: Vec<_> = readable.filter_map(|text| Tree::read(text)).filter(|trees| !trees.is_empty()).collect();
+    let trees: Vec<_> =
+        readable.filter_map(|text| Tree::read(text)).filter(|trees| !trees.is_empty()).collect();
     assert!(trees.len() > 30, "the cases are not where they were");
     trees
 }

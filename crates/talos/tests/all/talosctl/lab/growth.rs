@@ -8,7 +8,8 @@ use super::words;
 /// A random document that the release has, or hardly ever one that it does not have.
 pub(super) fn document(random: &mut Random, minor: u16) -> Tree {
     let of_release: Vec<_> = TYPES.documents.iter().filter(|document| document.since <= minor).collect();
-    let name = if random.chance(3) { random.pick(&TYPES.documents).name } else { random.pick(&of_release).name };
+    let name =
+        if random.chance(3) { random.pick(&TYPES.documents).name } else { random.pick(&of_release).name };
     named_document(random, name, minor)
 }
 
@@ -34,7 +35,9 @@ pub(super) fn value(random: &mut Random, kind: &Kind, key: &str, minor: u16, dep
         Kind::Struct(name) => {
             let fields = TYPES.fields(name, minor);
             let few = if fields.len() > 12 { 8 } else { 40 };
-            let fields = fields.into_iter().filter(|field| random.chance(if field.keep { 96 } else { few / (depth + 1) }));
+            let fields = fields
+                .into_iter()
+                .filter(|field| random.chance(if field.keep { 96 } else { few / (depth + 1) }));
             let fields: Vec<_> = fields.collect();
             Tree::Map(fields.into_iter().map(|field| entry(random, field, minor, depth)).collect())
         }
@@ -44,11 +47,16 @@ pub(super) fn value(random: &mut Random, kind: &Kind, key: &str, minor: u16, dep
         }
         Kind::Map(inner) => {
             let count = *random.pick(&[0, 1, 1, 2]);
-            let entries = (0..count).map(|_| (words::key(random), value(random, inner, key, minor, depth + 1)));
+            let entries =
+                (0..count).map(|_| (words::key(random), value(random, inner, key, minor, depth + 1)));
             Tree::Map(entries.collect())
         }
         Kind::Scalar("args") => {
-            let inner = if random.chance(70) { Kind::Scalar("string") } else { Kind::List(Box::new(Kind::Scalar("string"))) };
+            let inner = if random.chance(70) {
+                Kind::Scalar("string")
+            } else {
+                Kind::List(Box::new(Kind::Scalar("string")))
+            };
             value(random, &Kind::Map(Box::new(inner)), "", minor, depth)
         }
         Kind::Scalar("tree") => tree(random, depth),

@@ -6,9 +6,11 @@
 
 mod corpus;
 
+mod generate;
 mod growth;
 mod judge;
 mod mutation;
+mod patch;
 
 mod program;
 mod random;

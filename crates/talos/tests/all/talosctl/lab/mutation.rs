@@ -51,7 +51,8 @@ fn extend(random: &mut Random, document: &mut Tree, typed: &[Typed], minor: u16)
     match (document.at(&place), kind) {
         (Tree::Map(entries), Some(Kind::Struct(name))) => {
             let fields = TYPES.fields(name, minor);
-            let left: Vec<_> = fields.into_iter().filter(|field| entries.iter().all(|(key, _)| key != field.name)).collect();
+            let left: Vec<_> =
+                fields.into_iter().filter(|field| entries.iter().all(|(key, _)| key != field.name)).collect();
             if random.chance(4) || left.is_empty() {
                 entries.push((words::key(random), Tree::Word(words::any(random))));
             } else {
@@ -59,7 +60,9 @@ fn extend(random: &mut Random, document: &mut Tree, typed: &[Typed], minor: u16)
                 entries.push(growth::entry(random, field, minor, 0));
             }
         }
-        (Tree::List(items), Some(Kind::List(item))) => items.push(growth::value(random, &item, &key, minor, 1)),
+        (Tree::List(items), Some(Kind::List(item))) => {
+            items.push(growth::value(random, &item, &key, minor, 1))
+        }
         (Tree::Map(entries), _) => entries.push((words::key(random), Tree::Word(words::any(random)))),
         (Tree::List(items), _) => items.push(Tree::Word(words::any(random))),
         (word, _) => *word = Tree::Word(words::any(random)),
@@ -95,10 +98,14 @@ fn collect(tree: &Tree, parent: Typed, minor: u16, places: &mut Vec<Typed>) {
     for (nth, child) in tree.children().into_iter().enumerate() {
         let key = if let Tree::Map(entries) = tree { entries[nth].0.clone() } else { key.clone() };
         let kind = match (&kind, tree) {
-            (Some(Kind::Struct(name)), Tree::Map(_)) => {
-                TYPES.fields(name, minor).into_iter().find(|field| field.name == key).map(|field| field.kind.clone())
+            (Some(Kind::Struct(name)), Tree::Map(_)) => TYPES
+                .fields(name, minor)
+                .into_iter()
+                .find(|field| field.name == key)
+                .map(|field| field.kind.clone()),
+            (Some(Kind::List(inner)), Tree::List(_)) | (Some(Kind::Map(inner)), Tree::Map(_)) => {
+                Some((**inner).clone())
             }
-            (Some(Kind::List(inner)), Tree::List(_)) | (Some(Kind::Map(inner)), Tree::Map(_)) => Some((**inner).clone()),
             _ => None,
         };
         let typed = ([&place[..], &[nth]].concat(), key, kind);

@@ -120,8 +120,14 @@ impl Tree {
     }
 }
 
+/// The text of a word.
+pub(super) fn text(word: &str) -> String {
+    let read = document::read(word).ok().and_then(|mut read| read.pop());
+    read.as_ref().and_then(Value::as_str).unwrap_or(word).to_owned()
+}
+
 /// A text as a word: plain if that is certainly a text.
-fn word(text: &str) -> String {
+pub(super) fn word(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./$".contains(&byte))
         && document::read(text).is_ok_and(|read| read == [Value::from(text)]);

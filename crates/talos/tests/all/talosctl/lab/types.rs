@@ -74,7 +74,11 @@ impl Types {
         let mut current = "";
         for line in lines() {
             if line.starts_with(' ') {
-                types.structs.get_mut(current).expect("fields follow their struct").push(parse_line(line, &names));
+                types
+                    .structs
+                    .get_mut(current)
+                    .expect("fields follow their struct")
+                    .push(parse_line(line, &names));
                 continue;
             }
             current = name(line);

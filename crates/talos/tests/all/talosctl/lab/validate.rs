@@ -68,7 +68,7 @@ pub(super) fn configuration(
 }
 
 /// The first of several configurations that is valid, else the last.
-fn first_valid(
+pub(super) fn first_valid(
     tries: usize,
     is_valid: &dyn Fn(&[Tree]) -> bool,
     mut make: impl FnMut() -> Vec<Tree>,
