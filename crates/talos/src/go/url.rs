@@ -49,15 +49,56 @@ pub(crate) fn parse(text: &str) -> Result<Url, &'static str> {
     read(text, false)
 }
 
-/// Merges a URL into another as Talos does: part by part, so that a path is kept if the new one has none.
+/// Merges a URL into another as Talos does: part by part, so that a part is kept if the new one has none.
 pub(crate) fn merge(old: &str, new: &str) -> String {
-    let (Ok(old_parts), Ok(new_parts)) = (parse(old), parse(new)) else { return new.to_owned() };
-    let same_form = !new_parts.host.is_empty() && !new.contains(['?', '#', '@']);
-    if same_form && new_parts.path.is_empty() && !old_parts.path.is_empty() {
-        let slash = if old_parts.path.starts_with('/') { "" } else { "/" };
-        return format!("{new}{slash}{}", old_parts.path);
+    let (Some(old), Some(new_parts)) = (Pieces::read(old), Pieces::read(new)) else { return new.to_owned() };
+    let pick = |old, new: &str| if new.is_empty() { old } else { new.to_owned() };
+    let merged = Pieces {
+        scheme: pick(old.scheme, &new_parts.scheme),
+        authority: pick(old.authority, &new_parts.authority),
+        path: pick(old.path, &new_parts.path),
+        query: pick(old.query, &new_parts.query),
+        fragment: pick(old.fragment, &new_parts.fragment),
+    };
+    merged.print()
+}
+
+/// A URL that is not opaque, in the parts that Talos merges.
+struct Pieces {
+    scheme: String,
+    authority: String,
+    path: String,
+    query: String,
+    fragment: String,
+}
+
+impl Pieces {
+    fn read(text: &str) -> Option<Self> {
+        parse(text).ok()?;
+        let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
+        let (text, query) = text.split_once('?').unwrap_or((text, ""));
+        let (scheme, rest) = scheme(text).ok()?;
+        if !scheme.is_empty() && !rest.starts_with('/') {
+            return None;
+        }
+        let (authority, path) = match rest.strip_prefix("//") {
+            Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+            None => ("", rest),
+        };
+        let [scheme, authority, path, query, fragment] =
+            [scheme, authority, path, query, fragment].map(str::to_owned);
+        Some(Self { scheme, authority, path, query, fragment })
     }
-    new.to_owned()
+
+    fn print(&self) -> String {
+        let with =
+            |mark: &str, text: &str| if text.is_empty() { String::new() } else { format!("{mark}{text}") };
+        let scheme = if self.scheme.is_empty() { String::new() } else { format!("{}:", self.scheme) };
+        let slash = if self.path.is_empty() || self.path.starts_with('/') { "" } else { "/" };
+        let path = format!("{slash}{}", self.path);
+        let hierarchy = with("//", &self.authority) + &path;
+        format!("{scheme}{hierarchy}{}{}", with("?", &self.query), with("#", &self.fragment))
+    }
 }
 
 /// Whether a URL has a user in front of its host.
@@ -365,6 +406,8 @@ mod tests {
         }
         assert_eq!(print("https://a/%zz"), None);
         assert_eq!(merge("x", "udp://a"), "udp://a/x");
+        assert_eq!(merge("grpc://a:1?x=y#z", "https://b:2"), "https://b:2?x=y#z");
+        assert_eq!(merge("https://a/b", "https://c"), "https://c/b");
     }
 
     #[test]

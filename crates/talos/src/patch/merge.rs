@@ -197,8 +197,14 @@ impl Merger {
             }
             return Ok(());
         }
+        // Items that are replaced are found among those of before, the last one first.
+        let before = old.len();
         for item in new {
-            let place = old.iter().position(|old| same(old, item, &field.by));
+            let place = if field.replace {
+                old[..before].iter().rposition(|old| same(old, item, &field.by))
+            } else {
+                old.iter().position(|old| same(old, item, &field.by))
+            };
             match place {
                 Some(place) if field.replace => old[place] = item.clone(),
                 Some(place) => {

@@ -405,6 +405,20 @@ mod tests {
     }
 
     #[test]
+    fn new_rules_of_one_image_stay_apart() {
+        let rules = |rules: &str| {
+            format!("{{apiVersion: v1alpha1, kind: ImageVerificationConfig, rules: [{rules}]}}")
+        };
+        let twice = rules("{image: a, skip: true}, {image: a, deny: true}");
+
+        let merged = |base: &str| patched(&rules(base), &twice, TALOS[2]).unwrap()[0]["rules"].clone();
+
+        let (skip, deny) = (json!({"image": "a", "skip": true}), json!({"image": "a", "deny": true}));
+        assert_eq!(merged(""), json!([skip, deny]));
+        assert_eq!(merged("{image: a}, {image: a}"), json!([{"image": "a"}, deny]));
+    }
+
+    #[test]
     fn two_urls_with_a_user_cannot_be_merged() {
         let document = "{apiVersion: v1alpha1, kind: KmsgLogConfig, name: a, url: \"udp://u@a:1\"}";
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
@@ -173,16 +174,20 @@ fn value(random: &mut ChaCha20Rng, depth: usize) -> Value {
     }
 }
 
-/// The number of random files of a test.
-fn cases(default: u64) -> u64 {
-    let given = std::env::var("ICHOR_JUDGE_CASES").ok().filter(|text| !text.is_empty());
-    given.map_or(default, |text| text.parse().expect("ICHOR_JUDGE_CASES is a number"))
+/// The random files of a test: `ICHOR_JUDGE_CASES`, from number `ICHOR_JUDGE_FIRST` on.
+fn cases(count: u64) -> Range<u64> {
+    let number = |name: &str| {
+        let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+        Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+    };
+    let first = number("ICHOR_JUDGE_FIRST").unwrap_or(0);
+    first..first + number("ICHOR_JUDGE_CASES").unwrap_or(count)
 }
 
 #[test]
 fn random_files_of_ichor_are_decrypted_by_sops() {
     let folder = Workplace::new();
-    for case in 0..cases(60) {
+    for case in cases(60) {
         let mut random = ChaCha20Rng::seed_from_u64(case);
         let document = document(&mut random);
         let text = encrypt(&document, &mut random);
@@ -203,7 +208,7 @@ fn random_files_of_ichor_are_decrypted_by_sops() {
 fn random_files_of_sops_are_read_by_ichor() {
     let recipients = recipients();
     let folder = Workplace::new();
-    for case in 0..cases(60) {
+    for case in cases(60) {
         let mut random = ChaCha20Rng::seed_from_u64(1_000_000 + case);
         let is_json = below(&mut random, 2) == 0;
         let count = if is_json { 1 } else { 1 + below(&mut random, 2) };

@@ -18,7 +18,7 @@ for_each_release! {
     random_configurations_are_judged_as_talos_1_14_does: 14,
 }
 
-const CASES: u64 = 400;
+const CASES: u64 = 300;
 
 const MODES: [(&str, Mode); 3] =
     [("metal", Mode::Metal), ("cloud", Mode::Cloud), ("container", Mode::Container)];
