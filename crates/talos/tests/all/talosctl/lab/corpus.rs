@@ -39,7 +39,9 @@ fn collect(folder: &Path, texts: &mut Vec<String>) {
         let other = ["secrets.yaml", "patch", "expected", "differs"];
         if path.is_dir() {
             collect(&path, texts);
-        } else if name.ends_with(".yaml") && !other.iter().any(|word| name.contains(word)) {
+        } else if path.extension().is_some_and(|it| it == "yaml")
+            && !other.iter().any(|word| name.contains(word))
+        {
             texts.extend(fs::read_to_string(&path));
         }
     }

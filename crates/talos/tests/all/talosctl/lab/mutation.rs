@@ -61,7 +61,7 @@ fn extend(random: &mut Random, document: &mut Tree, typed: &[Typed], minor: u16)
             }
         }
         (Tree::List(items), Some(Kind::List(item))) => {
-            items.push(growth::value(random, &item, &key, minor, 1))
+            items.push(growth::value(random, &item, &key, minor, 1));
         }
         (Tree::Map(entries), _) => entries.push((words::key(random), Tree::Word(words::any(random)))),
         (Tree::List(items), _) => items.push(Tree::Word(words::any(random))),
