@@ -7,11 +7,12 @@ FUZZ_SECONDS ?= 10
 # Real programs that tests run, see scripts/lab-parts.
 PARTS := etcd kubernetes crds metallb frr-k8s talos-1.13 talos-1.14 \
 	talosctl-1.11 talosctl-1.12 talosctl-1.13 talosctl-1.14 tofu sops
+JUDGE_CASES ?= 2000
 
 export ICHOR := $(abspath $(TARGET)/release/ichor)
 export ICHOR_AGENT := $(abspath $(TARGET)/release/ichor-agent)
 
-.PHONY: help demo demo-lab quick agent test check docs bench install fuzz fuzz-build fuzz-lock
+.PHONY: help demo demo-lab quick agent test check docs bench install fuzz fuzz-build fuzz-lock judge
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -98,6 +99,11 @@ fuzz-build: ## Build the fuzz targets
 
 fuzz: fuzz-build ## Run every fuzz target for FUZZ_SECONDS (10) each
 	scripts/fuzz run $(FUZZ_SECONDS)
+
+judge: ## Compare JUDGE_CASES (2000) random inputs of each kind with real talosctl and sops
+	@scripts/tools cc nextest
+	@scripts/lab-parts talosctl-1.11 talosctl-1.12 talosctl-1.13 talosctl-1.14 sops
+	ICHOR_JUDGE_CASES=$(JUDGE_CASES) ICHOR_JUDGE_FIRST=1000 cargo nextest run --locked --profile judge --package ichor-talos
 
 fuzz-lock: ## Bring fuzz/Cargo.lock to the versions of Cargo.lock
 	scripts/fuzz lock

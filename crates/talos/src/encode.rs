@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 use ichor_values::TalosVersion;
 
 use super::config::{Config, Document};
+use super::go::key_order;
+use super::load;
 use super::types::{self, FieldType, Scalar, Struct, TypeField, Types};
 use ichor_values::go_yaml::emit;
 
@@ -40,13 +42,30 @@ impl Encoder {
     fn fields(&self, structure: &Struct, from: &Map<String, Value>, to: &mut Map<String, Value>) {
         for field in structure.fields(self.minor) {
             let value = match from.get(field.name) {
-                Some(value) if field.keep || !leaves_nothing(value, &field.kind) => {
+                Some(value) if field.keep || !self.leaves_nothing(value, &field.kind) => {
                     self.value(value, &field.kind)
                 }
                 None if field.keep => self.zero(field),
                 _ => continue,
             };
             to.insert(field.name.to_owned(), value);
+        }
+    }
+
+    /// Whether Go leaves a field out: it counts lists and maps without entries as empty, and structs of nothing else.
+    fn leaves_nothing(&self, value: &Value, kind: &FieldType) -> bool {
+        match (kind, value) {
+            (_, Value::Null) => true,
+            (FieldType::List(_), Value::Array(items)) => items.is_empty(),
+            (FieldType::Map(_) | FieldType::Arguments, Value::Object(entries)) => entries.is_empty(),
+            (FieldType::Struct(place), Value::Object(entries)) => {
+                let mut fields = self.types.structure(*place).fields(self.minor);
+                let is_empty = |field: &TypeField, value| {
+                    load::is_zero(&field.kind, value) || self.leaves_nothing(value, &field.kind)
+                };
+                fields.all(|field| entries.get(field.name).is_none_or(|value| is_empty(field, value)))
+            }
+            _ => false,
         }
     }
 
@@ -67,13 +86,13 @@ impl Encoder {
             (FieldType::List(kind), Value::Array(items)) => {
                 Value::Array(items.iter().map(|item| self.value(item, kind)).collect())
             }
-            (FieldType::Map(kind), Value::Object(entries)) => Value::Object(
-                entries.iter().map(|(key, value)| (key.clone(), self.value(value, kind))).collect(),
-            ),
-            (FieldType::Arguments, Value::Object(entries)) => {
-                let word = |value: &Value| if value == "" { Value::Null } else { value.clone() };
-                Value::Object(entries.iter().map(|(key, value)| (key.clone(), word(value))).collect())
+            (FieldType::Map(kind), Value::Object(entries)) => {
+                sort_map(entries, |value| self.value(value, kind))
             }
+            (FieldType::Arguments, Value::Object(entries)) => {
+                sort_map(entries, |value| if value == "" { Value::Null } else { value.clone() })
+            }
+            (FieldType::Tree, value) => sort_tree(value),
             (_, value) => value.clone(),
         }
     }
@@ -90,13 +109,19 @@ impl Encoder {
     }
 }
 
-/// Whether Go leaves a field out: it counts lists and maps without entries as empty.
-fn leaves_nothing(value: &Value, kind: &FieldType) -> bool {
-    match (kind, value) {
-        (_, Value::Null) => true,
-        (FieldType::List(_), Value::Array(items)) => items.is_empty(),
-        (FieldType::Map(_) | FieldType::Arguments, Value::Object(entries)) => entries.is_empty(),
-        _ => false,
+/// A map with its keys in Go's order.
+fn sort_map(entries: &Map<String, Value>, encode: impl Fn(&Value) -> Value) -> Value {
+    let mut sorted: Vec<_> = entries.iter().collect();
+    sorted.sort_by(|(one, _), (other, _)| key_order::compare(one, other));
+    Value::Object(sorted.into_iter().map(|(key, value)| (key.clone(), encode(value))).collect())
+}
+
+/// A value without types, every map of it with its keys in Go's order.
+fn sort_tree(value: &Value) -> Value {
+    match value {
+        Value::Object(entries) => sort_map(entries, sort_tree),
+        Value::Array(items) => Value::Array(items.iter().map(sort_tree).collect()),
+        word => word.clone(),
     }
 }
 
@@ -116,6 +141,29 @@ mod tests {
         let values = encode(&load(text, &talos).unwrap(), &talos);
 
         assert_eq!(values[0]["portSelector"]["protocol"], "Protocol(0)");
+    }
+
+    #[test]
+    fn a_struct_of_an_empty_map_is_left_out() {
+        let talos = TalosVersion::parse("1.13").unwrap();
+
+        let written =
+            emit_all(&encode(&load("machine: {registries: {mirrors: {}}}\n", &talos).unwrap(), &talos));
+
+        assert!(!written.contains("registries"), "{written}");
+    }
+
+    #[test]
+    fn keys_of_maps_are_written_in_the_order_of_go() {
+        let talos = TalosVersion::parse("1.13").unwrap();
+        let text = "machine:\n  sysctls: {b: x, a10: x, a9: x}\n  kubelet: {extraArgs: {v: x, a: x}, extraConfig: {z: [{d: 1, c: 1}], x: 1}}\n";
+
+        let written = emit_all(&encode(&load(text, &talos).unwrap(), &talos));
+
+        let place = |word: &str| written.find(word).unwrap_or_else(|| panic!("{word} in {written}"));
+        for (first, second) in [("a9:", "a10:"), ("a10:", "b:"), (" a:", " v:"), ("x:", "z:"), ("c:", "d:")] {
+            assert!(place(first) < place(second), "{first} {second} {written}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use ichor_values::go_yaml::scalar::{Leniency, ScalarValue};
 use ichor_values::{Issue, TalosVersion, nearest};
 
 /// The only version of documents there is.
-const API_VERSION: &str = "v1alpha1";
+pub(crate) const API_VERSION: &str = "v1alpha1";
 
 /// A place that Talos refuses while reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +116,8 @@ pub(crate) struct Loader {
     types: &'static Types,
     minor: u16,
     leniency: Leniency,
+    /// Whether null is refused as an item of a list or map of optional values, which 1.14 took until its release candidates.
+    refuses_null: bool,
     /// Whether only the keys behind aliases are checked. Talos does not check them, and loses unknown ones.
     behind_aliases: bool,
     document: usize,
@@ -131,6 +133,7 @@ impl Loader {
             types: Types::get(),
             minor,
             leniency: Leniency::for_minor(minor),
+            refuses_null: minor >= 14 && !talos.is_pre_release(),
             behind_aliases: false,
             document: 0,
             path: KeyPath::default(),
@@ -311,6 +314,7 @@ impl Loader {
         let mut list = Vec::with_capacity(items.len());
         for (nth, item) in items.iter().enumerate() {
             self.path.0.push(Step::Item(nth));
+            self.check_null(item, kind);
             match self.value(item, kind) {
                 Some(value) => list.push(value),
                 None if matches!(kind, FieldType::Optional(_)) && item.is_null() => list.push(Value::Null),
@@ -339,6 +343,7 @@ impl Loader {
                 self.problem(key.line, name, "want text, not a date: put it in quotes");
             }
             self.path.0.push(Step::Key(name.to_owned()));
+            self.check_null(value, kind);
             let value = if value.is_null() { Some(zero(kind)) } else { self.value(value, kind) };
             if let Some(value) = value {
                 map.insert(name.to_owned(), value);
@@ -346,6 +351,12 @@ impl Loader {
             self.path.0.pop();
         }
         Some(Value::Object(map))
+    }
+
+    fn check_null(&mut self, node: &YamlNode, kind: &FieldType) {
+        if self.refuses_null && node.is_null() && matches!(kind, FieldType::Optional(_)) {
+            self.problem(node.line, "", "null, where Talos wants a value: write one, or leave it out");
+        }
     }
 
     fn tree(&mut self, node: &YamlNode) -> Option<Value> {
@@ -494,6 +505,17 @@ fn zero(kind: &FieldType) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_null_item_is_rejected_from_1_14_on() {
+        for text in [
+            "machine: {registries: {mirrors: {docker.io: null}}}",
+            "machine: {network: {interfaces: [{interface: eth0, vlans: [~]}]}}",
+        ] {
+            let loads = |talos| load(text, &TalosVersion::parse(talos).unwrap()).is_ok();
+            assert!(loads("1.13") && loads("v1.14.0-rc.1") && !loads("v1.14.1"), "{text}");
+        }
+    }
 
     #[test]
     fn a_repeated_document_is_reported_by_kind_and_name() {

@@ -6,11 +6,10 @@
 //! Not here: where the images are ([`asset`](super::asset)), and the schematic of a node
 //! (`ichor_core::render::schematic`).
 
-use std::cmp::Ordering;
-
 use serde_json::{Value, json};
 
 use crate::digest;
+use crate::go::key_order;
 use crate::schema_reader::SchemaReader;
 use ichor_values::go_yaml::emit;
 use ichor_values::go_yaml::emit::{Emit as Emits, EmitContext, Emitter};
@@ -314,7 +313,7 @@ fn sorted_options(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> Vec<
     let entries = typed.entries(node, path).unwrap_or_default();
     let mut entries: Vec<_> =
         entries.into_iter().map(|(name, value)| (name, OptionValue::read(typed, value, path))).collect();
-    entries.sort_by(|(one, _), (other, _)| order(one, other));
+    entries.sort_by(|(one, _), (other, _)| key_order::compare(one, other));
     entries
 }
 
@@ -369,29 +368,6 @@ fn bootloader(typed: &mut SchemaReader, node: &YamlNode, path: &str) -> String {
             String::new()
         }
     }
-}
-
-/// The order go-yaml writes the keys of a map in: numbers inside them count as numbers, and letters come last.
-fn order(one: &str, other: &str) -> Ordering {
-    let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    let Some(at) = a.iter().zip(&b).position(|(x, y)| x != y) else { return a.len().cmp(&b.len()) };
-    let after_digit = at > 0 && a[at - 1].is_ascii_digit();
-    match (a[at].is_alphabetic(), b[at].is_alphabetic()) {
-        (true, true) => return a[at].cmp(&b[at]),
-        (true, false) => return if after_digit { Ordering::Less } else { Ordering::Greater },
-        (false, true) => return if after_digit { Ordering::Greater } else { Ordering::Less },
-        (false, false) => {}
-    }
-    let digits_before = a[..at].iter().rev().take_while(|c| c.is_ascii_digit());
-    let zero = a[at] == '0' || b[at] == '0';
-    let start = u128::from(zero && digits_before.into_iter().any(|c| *c != '0'));
-    let number = |text: &[char]| {
-        let digits: Vec<u32> = text[at..].iter().map_while(|c| c.to_digit(10)).collect();
-        let number =
-            digits.iter().fold(start, |sum, digit| sum.saturating_mul(10).saturating_add((*digit).into()));
-        (number, digits.len())
-    };
-    number(&a).cmp(&number(&b)).then(a[at].cmp(&b[at]))
 }
 
 #[cfg(test)]

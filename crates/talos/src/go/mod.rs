@@ -10,6 +10,7 @@ pub mod endpoint;
 pub(crate) mod hostport;
 pub mod humanize;
 pub mod image;
+pub(crate) mod key_order;
 pub mod netip;
 pub mod path;
 pub mod pem;

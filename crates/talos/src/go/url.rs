@@ -49,14 +49,63 @@ pub(crate) fn parse(text: &str) -> Result<Url, &'static str> {
     read(text, false)
 }
 
-/// Merges a URL into another as Talos does: part by part, so that a path is kept if the new one has none.
+/// Merges a URL into another as Talos does: part by part, so that a part is kept if the new one has none.
 pub(crate) fn merge(old: &str, new: &str) -> String {
-    let (Ok(old_parts), Ok(new_parts)) = (parse(old), parse(new)) else { return new.to_owned() };
-    let same_form = !new_parts.host.is_empty() && !new.contains(['?', '#', '@']);
-    if same_form && new_parts.path.is_empty() && !old_parts.path.is_empty() {
-        return format!("{new}{}", old_parts.path);
+    let (Some(old), Some(new_parts)) = (Pieces::read(old), Pieces::read(new)) else { return new.to_owned() };
+    let pick = |old, new: &str| if new.is_empty() { old } else { new.to_owned() };
+    let merged = Pieces {
+        scheme: pick(old.scheme, &new_parts.scheme),
+        authority: pick(old.authority, &new_parts.authority),
+        path: pick(old.path, &new_parts.path),
+        query: pick(old.query, &new_parts.query),
+        fragment: pick(old.fragment, &new_parts.fragment),
+    };
+    merged.print()
+}
+
+/// A URL that is not opaque, in the parts that Talos merges.
+struct Pieces {
+    scheme: String,
+    authority: String,
+    path: String,
+    query: String,
+    fragment: String,
+}
+
+impl Pieces {
+    fn read(text: &str) -> Option<Self> {
+        parse(text).ok()?;
+        let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
+        let (text, query) = text.split_once('?').unwrap_or((text, ""));
+        let (scheme, rest) = scheme(text).ok()?;
+        if !scheme.is_empty() && !rest.starts_with('/') {
+            return None;
+        }
+        let (authority, path) = match rest.strip_prefix("//") {
+            Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+            None => ("", rest),
+        };
+        let [scheme, authority, path, query, fragment] =
+            [scheme, authority, path, query, fragment].map(str::to_owned);
+        Some(Self { scheme, authority, path, query, fragment })
     }
-    new.to_owned()
+
+    fn print(&self) -> String {
+        let with =
+            |mark: &str, text: &str| if text.is_empty() { String::new() } else { format!("{mark}{text}") };
+        let scheme = if self.scheme.is_empty() { String::new() } else { format!("{}:", self.scheme) };
+        let slash = if self.path.is_empty() || self.path.starts_with('/') { "" } else { "/" };
+        let path = format!("{slash}{}", self.path);
+        let hierarchy = with("//", &self.authority) + &path;
+        format!("{scheme}{hierarchy}{}{}", with("?", &self.query), with("#", &self.fragment))
+    }
+}
+
+/// Whether a URL has a user in front of its host.
+pub(crate) fn has_user(text: &str) -> bool {
+    let authority =
+        text.split_once("//").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
+    authority.contains('@')
 }
 
 /// Reads a URL as `url.ParseRequestURI` does: absolute, or a path from the root.
@@ -162,6 +211,14 @@ fn escapes(text: &str) -> Result<(), &'static str> {
     if text.split('%').skip(1).all(hex) { Ok(()) } else { Err("it has a percent sign that escapes nothing") }
 }
 
+/// Writes a URL as `URL.String` does, or nothing where `url.Parse` refuses it.
+pub(crate) fn print(text: &str) -> Option<String> {
+    let parts = parts(text).ok()?;
+    let query = text.split('#').next().and_then(|text| text.split_once('?'));
+    let query = query.map_or(String::new(), |(_, query)| format!("?{query}"));
+    Some(format!("{}{query}{}", parts.rewrite(), parts.print_fragment()))
+}
+
 /// A URL in the pieces it is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UrlParts<'u> {
@@ -187,10 +244,14 @@ impl UrlParts<'_> {
         if !query.is_empty() {
             text = format!("{text}?{query}");
         }
-        if !self.fragment.is_empty() {
-            text = format!("{text}#{}", UrlPart::Fragment.normalize(self.fragment));
+        text + &self.print_fragment()
+    }
+
+    fn print_fragment(&self) -> String {
+        match self.fragment {
+            "" => String::new(),
+            fragment => format!("#{}", UrlPart::Fragment.normalize(fragment)),
         }
-        text
     }
 
     /// The URL without its query: the scheme in lower case, user and path escaped.
@@ -209,6 +270,9 @@ impl UrlParts<'_> {
                 scheme.is_empty() && path.split('/').next().is_some_and(|first| first.contains(':'));
             return format!("{scheme}{}{path}", if is_ambiguous { "./" } else { "" });
         };
+        if rest.is_empty() && !scheme.is_empty() {
+            return scheme;
+        }
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let (user, host) = match authority.rsplit_once('@') {
             Some((user, host)) => (user_info(user), host),
@@ -328,6 +392,23 @@ fn unescape(text: &str, plus_is_space: bool) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_printed_as_go_prints_it() {
+        for (text, want) in [
+            ("https://", "https:"),
+            ("HTTPS://A/b", "https://A/b"),
+            ("https://a?", "https://a?"),
+            ("https://a#", "https://a"),
+            ("https://a/b?x=y#z", "https://a/b?x=y#z"),
+        ] {
+            assert_eq!(print(text).as_deref(), Some(want), "{text}");
+        }
+        assert_eq!(print("https://a/%zz"), None);
+        assert_eq!(merge("x", "udp://a"), "udp://a/x");
+        assert_eq!(merge("grpc://a:1?x=y#z", "https://b:2"), "https://b:2?x=y#z");
+        assert_eq!(merge("https://a/b", "https://c"), "https://c/b");
+    }
 
     #[test]
     fn a_url_is_split_into_parts() {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::config::Document;
 use crate::key_path::{KeyPath, Step};
 use crate::kind;
+use crate::load::API_VERSION;
 use crate::types;
 use crate::types::scalar::Scalar;
 use crate::types::{FieldType, Types};
@@ -18,6 +19,7 @@ use ichor_values::go_yaml::reader::{SyntaxError, YamlNode, YamlValue};
 /// A part of a configuration to delete.
 #[derive(Clone, Debug)]
 pub(crate) struct Selector {
+    api_version: String,
     kind: String,
     name: String,
     path: KeyPath,
@@ -131,8 +133,13 @@ impl Finder {
         if self.kind.is_empty() != self.api_version.is_empty() {
             return refuse("a document is named by `apiVersion` and `kind` together".to_owned());
         }
-        let selector =
-            Selector { kind: self.kind.clone(), name: self.name.clone(), path: self.path.clone(), item };
+        let selector = Selector {
+            api_version: self.api_version.clone(),
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+            path: self.path.clone(),
+            item,
+        };
         self.found.push(selector);
         Ok(())
     }
@@ -150,10 +157,11 @@ fn item(entries: &[(YamlNode, YamlNode)], line: u32) -> Result<(String, String),
 }
 
 impl Selector {
-    /// The kind and name of the document.
+    /// The kind and name of the document. A selector without a name fits no document that could have one.
     pub fn identity(&self) -> (&'static str, String) {
-        match kind::find(&self.kind) {
-            Some(kind) if kind.named || self.name.is_empty() => (kind.name, self.name.clone()),
+        let known = kind::find(&self.kind).filter(|_| self.api_version == API_VERSION);
+        match known {
+            Some(kind) if kind.named != self.name.is_empty() => (kind.name, self.name.clone()),
             Some(_) => ("?", self.name.clone()),
             None if self.kind.is_empty() => ("", String::new()),
             None => ("?", String::new()),

@@ -4,7 +4,9 @@
 
 use serde_json::Value;
 
-use crate::document;
+use super::json_value::{self, GoYaml};
+use crate::types::scalar::ScalarError;
+use ichor_values::go_yaml::reader as yaml;
 use ichor_values::go_yaml::reader::SyntaxError;
 
 /// Why a JSON patch could not be read or applied.
@@ -105,10 +107,15 @@ pub(crate) struct Operation {
 
 /// Reads a patch that is a list of operations, in JSON or YAML. An empty list is a patch as well.
 pub fn read(text: &str) -> Result<Vec<Operation>, JsonPatchError> {
-    let mut documents = document::read(text)?;
-    match documents.len() {
-        0 => Ok(Vec::new()),
-        1 => from_value(documents.remove(0)),
+    let documents = yaml::parse(text)?;
+    let documents: Vec<_> = documents.iter().filter(|document| !document.is_null()).collect();
+    match documents[..] {
+        [] => Ok(Vec::new()),
+        [document] => {
+            let describe =
+                |error: ScalarError| SyntaxError { line: document.line, reason: error.to_string() };
+            from_value(json_value::read(document, GoYaml::V4).map_err(describe)?)
+        }
         _ => Err(JsonPatchError::Documents),
     }
 }

@@ -31,6 +31,12 @@ pub enum MergeError {
         /// The effect of the patch on it.
         how: &'static str,
     },
+    /// Both URLs have a user.
+    #[error("{path}: Talos cannot merge two URLs with a user: delete the old one first")]
+    User {
+        /// The keys that lead to it.
+        path: String,
+    },
     /// A value would change its type.
     #[error(
         "{path}: the patch has another type of value here, and Talos refuses that: delete the old one first"
@@ -158,10 +164,14 @@ impl Merger {
     }
 
     fn scalar(&self, left: &mut Value, right: &Value, scalar: Scalar) -> Result<(), MergeError> {
-        if scalar != Scalar::Bool && scalar.is_zero(right) && scalar != Scalar::Form(Form::Base64) {
+        let is_bytes = matches!(scalar, Scalar::Form(Form::Base64 | Form::Base64Key));
+        if scalar != Scalar::Bool && scalar.is_zero(right) && !is_bytes {
             return Ok(());
         }
         match (scalar, left.as_str(), right.as_str()) {
+            (Scalar::Form(Form::Url), Some(old), Some(new)) if url::has_user(old) && url::has_user(new) => {
+                return Err(MergeError::User { path: self.key_path() });
+            }
             (Scalar::Form(Form::Url), Some(old), Some(new)) => *left = Value::from(url::merge(old, new)),
             (Scalar::Form(Form::Size), Some(old), Some(new)) if !old.contains('%') && new.contains('%') => {
                 return Err(self.lost_value("replaces bytes by a percentage"));
@@ -187,8 +197,14 @@ impl Merger {
             }
             return Ok(());
         }
+        // Items that are replaced are found among those of before, the last one first.
+        let before = old.len();
         for item in new {
-            let place = old.iter().position(|old| same(old, item, &field.by));
+            let place = if field.replace {
+                old[..before].iter().rposition(|old| same(old, item, &field.by))
+            } else {
+                old.iter().position(|old| same(old, item, &field.by))
+            };
             match place {
                 Some(place) if field.replace => old[place] = item.clone(),
                 Some(place) => {

@@ -6,6 +6,7 @@
 
 mod delete;
 mod json;
+mod json_value;
 mod merge;
 
 use serde_json::Value;
@@ -19,6 +20,7 @@ use ichor_values::go_yaml::reader::YamlNode;
 use ichor_values::{Any, TalosVersion};
 
 use delete::Selector;
+use json_value::GoYaml;
 
 /// A patch.
 #[derive(Clone, Debug)]
@@ -204,7 +206,8 @@ pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<
         Some(Change::Json(_)) => {
             let documents = yaml::parse(text).map_err(|error| PatchError::new(base, error))?;
             // Empty ones count: with them there are several.
-            let values = documents.iter().map(scalar::any).collect::<Result<_, _>>();
+            let read = |document| json_value::read(document, GoYaml::V2);
+            let values = documents.iter().map(read).collect::<Result<_, _>>();
             State::Values(values.map_err(|error| PatchError::new(base, error))?)
         }
         _ => State::Config(load_lossless(text, talos).map_err(|error| PatchError::new(base, error))?),
@@ -213,6 +216,20 @@ pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<
         state = patch.apply_to(state, talos)?;
     }
     Ok(state.values(talos))
+}
+
+/// Applies patches to generated documents, and returns them as Talos writes them, after a JSON patch too.
+pub fn apply_to_documents(
+    documents: &[Value],
+    patches: &[Patch],
+    talos: &TalosVersion,
+) -> Result<Vec<Value>, PatchError> {
+    let loaded = load::load_values(documents, talos);
+    let mut config = loaded.map_err(|error| PatchError::new("the configuration", error))?;
+    for patch in patches {
+        patch.apply(&mut config, talos)?;
+    }
+    Ok(encode::encode(&config, talos))
 }
 
 /// Reads a configuration of which nothing is lost.
@@ -385,6 +402,40 @@ mod tests {
         assert!(TALOS.iter().all(|talos| patched(base, key, talos).is_err()));
         let item = "machine: {logging: {destinations: [{endpoint: \"udp://10.0.0.1:514\", $patch: delete}]}}";
         assert!(patched(base, item, TALOS[2]).is_err() && patched(base, item, TALOS[3]).is_ok());
+    }
+
+    #[test]
+    fn new_rules_of_one_image_stay_apart() {
+        let rules = |rules: &str| {
+            format!("{{apiVersion: v1alpha1, kind: ImageVerificationConfig, rules: [{rules}]}}")
+        };
+        let twice = rules("{image: a, skip: true}, {image: a, deny: true}");
+
+        let merged = |base: &str| patched(&rules(base), &twice, TALOS[2]).unwrap()[0]["rules"].clone();
+
+        let (skip, deny) = (json!({"image": "a", "skip": true}), json!({"image": "a", "deny": true}));
+        assert_eq!(merged(""), json!([skip, deny]));
+        assert_eq!(merged("{image: a}, {image: a}"), json!([{"image": "a"}, deny]));
+    }
+
+    #[test]
+    fn two_urls_with_a_user_cannot_be_merged() {
+        let document = "{apiVersion: v1alpha1, kind: KmsgLogConfig, name: a, url: \"udp://u@a:1\"}";
+
+        assert!(TALOS.iter().all(|talos| patched(document, document, talos).is_err()));
+        assert!(patched(document, &document.replace("u@", ""), TALOS[3]).is_ok());
+    }
+
+    #[test]
+    fn a_selector_without_version_or_name_deletes_nothing() {
+        let document = "{apiVersion: v1alpha1, kind: KmsgLogConfig}";
+        let kept = |selector| patched(document, selector, TALOS[3]).unwrap().len() == 1;
+
+        assert!(kept("{apiVersion: v1alpha1, kind: KmsgLogConfig, $patch: delete}"));
+        assert!(kept("{apiVersion: other, kind: KmsgLogConfig, name: a, $patch: delete}"));
+        let named = document.replace('}', ", name: a}");
+        let selector = "{apiVersion: v1alpha1, kind: KmsgLogConfig, name: a, $patch: delete}";
+        assert!(patched(&named, selector, TALOS[3]).unwrap().is_empty());
     }
 
     const ONE: &str = "machine: {type: worker}\ncluster: {}\n";

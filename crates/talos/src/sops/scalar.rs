@@ -105,7 +105,7 @@ fn typed(kind: &str, plain: Vec<u8>) -> Option<Value> {
         // Moments are kept as the text they are in a file.
         "str" | "bytes" | "time" | "comment" => Some(Value::from(text)),
         "int" => text.parse::<i64>().ok().map(Value::from),
-        "float" => Number::from_f64(text.parse().ok()?).map(Value::Number),
+        "float" => shortest(text.parse().ok()?),
         // The words of Go's own boolean parser; SOPS in Python wrote them capitalised.
         "bool" => match text.as_str() {
             "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(Value::Bool(true)),
@@ -114,6 +114,16 @@ fn typed(kind: &str, plain: Vec<u8>) -> Option<Value> {
         },
         _ => None,
     }
+}
+
+/// A number with a point, which SOPS writes as a whole number where it is one: `sops set` stores every number so.
+fn shortest(number: f64) -> Option<Value> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
+        return Some(Value::from(number as i64));
+    }
+    Number::from_f64(number).map(Value::Number)
 }
 
 #[cfg(test)]
@@ -138,6 +148,12 @@ mod tests {
 
             assert_eq!(open(&sealed, &[1; 32], "a:b:", "a.b"), Ok(value));
         }
+    }
+
+    #[test]
+    fn a_whole_number_that_sops_set_is_whole() {
+        assert_eq!(typed("float", b"-1".to_vec()), Some(json!(-1)));
+        assert_eq!(typed("float", b"0.5".to_vec()), Some(json!(0.5)));
     }
 
     #[test]

@@ -160,9 +160,10 @@ impl Types {
             let first = words.next().expect("a line has a word");
             let second = words.next().expect("a line has two words");
             if line.starts_with(' ') {
+                let place = types.structs.len() - 1;
                 let structure = types.structs.last_mut().expect("fields follow their struct");
                 if first == ".." {
-                    inlined.push((types.structs.len() - 1, places[second]));
+                    inlined.push((place, structure.fields.len(), places[second]));
                 } else {
                     structure.fields.push(field(first, kind_of(second, &places), words));
                 }
@@ -174,10 +175,10 @@ impl Types {
                 types.kinds.push(kind(second, structure, words));
             }
         }
-        for (place, from) in inlined {
+        for (place, nth, from) in inlined {
             let fields = types.structs[from].fields.clone();
             let fields = fields.into_iter().map(|field| TypeField { inlined: true, ..field });
-            types.structs[place].fields.extend(fields);
+            types.structs[place].fields.splice(nth..nth, fields);
         }
         types
     }
@@ -269,6 +270,17 @@ mod tests {
         assert_eq!(names, [&own[..], &["up", "mtu", "addresses", "routes", "multicast"]].concat());
         assert!(vlan.named && vlan.since == 12);
         assert!(types.structure(types.of_document(None)).field("machine", 11).unwrap().keep);
+    }
+
+    #[test]
+    fn inlined_fields_stay_at_their_place() {
+        let types = Types::get();
+        let probe = types.kinds().iter().find(|kind| kind.name == "TCPProbeConfig").unwrap();
+
+        let fields = types.structure(types.of_document(Some(*probe))).fields(14);
+
+        let names: Vec<_> = fields.map(|field| field.name).collect();
+        assert_eq!(names, ["name", "interval", "failureThreshold", "endpoint", "timeout"]);
     }
 
     #[test]

@@ -89,6 +89,8 @@ pub enum Form {
     HardwareAddress,
     /// Bytes in base64.
     Base64,
+    /// A key in base64, or Talos' replacement of one.
+    Base64Key,
     /// `10GB`, with a minus in front to count from the end.
     Bytes,
     /// As [`Form::Bytes`], or `50%`.
@@ -159,6 +161,7 @@ impl Scalar {
             "url" | "endpoint" => Scalar::Form(Form::Url),
             "mac" => Scalar::Form(Form::HardwareAddress),
             "base64" => Scalar::Form(Form::Base64),
+            "base64-key" => Scalar::Form(Form::Base64Key),
             "bytes" => Scalar::Form(Form::Bytes),
             "size" => Scalar::Form(Form::Size),
             "size-match" => Scalar::Form(Form::SizeMatch),
@@ -261,11 +264,10 @@ impl Form {
             Form::Address => netip::print_address(text),
             Form::Prefix => netip::print_prefix(text),
             Form::AddressAndPort => netip::print_address_and_port(text),
-            Form::Url => url::parse(text).ok().map(|_| text.to_owned()),
+            Form::Url => url::print(text),
             Form::HardwareAddress => hardware_address(text),
-            Form::Base64 => {
-                (text == REDACTED || base64::decode(text).is_ok()).then(|| text.replace(['\r', '\n'], ""))
-            }
+            Form::Base64Key if text == REDACTED => Some(text.to_owned()),
+            Form::Base64 | Form::Base64Key => base64::decode(text).ok().map(base64::encode),
             Form::Bytes => is_bytes(text).then(|| text.to_owned()),
             Form::Size => (is_bytes(text) || is_share(text)).then(|| text.to_owned()),
             Form::SizeMatch => is_size_match(text.trim()).then(|| text.trim().to_owned()),
@@ -282,7 +284,7 @@ impl Form {
             Form::AddressAndPort => "an address and a port such as `10.0.0.1:51820`",
             Form::Url => "a URL",
             Form::HardwareAddress => "a MAC address such as `52:54:00:00:00:01`",
-            Form::Base64 => "base64",
+            Form::Base64 | Form::Base64Key => "base64",
             Form::Bytes => "a size such as `10GB`",
             Form::Size => "a size such as `10GB` or `50%`",
             Form::SizeMatch => "a size such as `>= 10GB`",
@@ -302,7 +304,7 @@ pub(crate) fn any(node: &YamlNode) -> Result<Value, ScalarError> {
     })
 }
 
-/// Decodes a plain scalar without a type. Infinite numbers and dates, which JSON does not have, are text.
+/// Decodes a plain scalar without a type. Infinite numbers, which JSON does not have, are text, and dates as Go writes them.
 pub fn plain(word: &str) -> Value {
     match word::read(word) {
         ScalarValue::Null => Value::Null,
@@ -312,7 +314,8 @@ pub fn plain(word: &str) -> Value {
         ScalarValue::Float(number) => {
             serde_json::Number::from_f64(number).map_or(Value::from(word), Value::Number)
         }
-        ScalarValue::Text | ScalarValue::Time(_) | ScalarValue::Merge => Value::from(word),
+        ScalarValue::Time(moment) => Value::from(moment),
+        ScalarValue::Text | ScalarValue::Merge => Value::from(word),
     }
 }
 
@@ -399,6 +402,17 @@ mod tests {
     fn read(kind: &str, text: &str) -> Result<Value, ScalarError> {
         let node = yaml::parse(&format!("key: {text}")).unwrap().remove(0);
         Scalar::by_name(kind).unwrap().read(node.get("key").unwrap(), Leniency::for_minor(12))
+    }
+
+    #[test]
+    fn base64_is_written_without_stray_bits() {
+        assert_eq!(read("base64", "aGVsbG9="), Ok(json!("aGVsbG8=")));
+    }
+
+    #[test]
+    fn a_redacted_certificate_is_no_certificate() {
+        assert!(read("base64-key", "'******'").is_ok());
+        assert!(read("base64", "'******'").is_err());
     }
 
     #[test]

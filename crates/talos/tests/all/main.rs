@@ -11,4 +11,6 @@ mod kubernetes;
 mod patches;
 mod round_trip;
 mod secrets;
+mod sops;
+mod talosctl;
 mod validate;

@@ -291,11 +291,10 @@ fn apply_patches(args: &Args, own: &[String], documents: &[Value]) -> anyhow::Re
     let given = args.config_patch.iter().chain(own);
     let patches =
         given.map(|given| read_patch(given, &args.talos_version)).collect::<anyhow::Result<Vec<_>>>()?;
-    let text = emit_all(documents);
     if patches.is_empty() {
-        return Ok(text);
+        return Ok(emit_all(documents));
     }
-    Ok(emit_all(&patch::apply(&text, &patches, &args.talos_version)?))
+    Ok(emit_all(&patch::apply_to_documents(documents, &patches, &args.talos_version)?))
 }
 
 /// Reads a patch like talosctl: `@FILE`, an inline patch, or else a file.

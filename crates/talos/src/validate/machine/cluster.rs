@@ -12,6 +12,7 @@ pub(crate) fn validate(cluster: &Field<'_>, role: Role, setting: Setting<'_>, is
         return;
     }
     control_plane(&cluster.get("controlPlane"), setting, issues);
+    service_account(cluster, setting, issues);
     let domain = cluster.at(["network", "dnsDomain"]);
     if !domain.is_empty() && !is_dns_name(domain.text()) {
         issues
@@ -40,6 +41,16 @@ fn control_plane(control_plane: &Field<'_>, setting: Setting<'_>, issues: &mut D
     }
 }
 
+/// From 1.14 on `controlPlane` may be missing, but the issuer of service accounts follows from its endpoint.
+fn service_account(cluster: &Field<'_>, setting: Setting<'_>, issues: &mut DocumentIssues) {
+    let account = cluster.get("serviceAccount");
+    if setting.at_least(14) && account.is_set() && !cluster.at(["controlPlane", "endpoint"]).is_set() {
+        let want = "the endpoint of the cluster must be in the same document: set `controlPlane.endpoint`, or use a \
+                    KubeServiceAccountConfig document";
+        issues.error(&account, want);
+    }
+}
+
 /// Whether Talos takes it for a DNS name: underscores may be anywhere, and one may end it.
 fn is_dns_name(name: &str) -> bool {
     let labels = |name: &str| name.split('.').all(is_label);
@@ -54,7 +65,21 @@ fn is_label(label: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::validate::trial::control_plane;
+
+    #[test]
+    fn a_service_account_without_an_endpoint_is_rejected() {
+        let parts =
+            [("cluster.controlPlane", json!(null)), ("cluster.serviceAccount", json!({"key": "a2V5"}))];
+
+        assert_eq!(control_plane("1.14", &parts), ["error cluster.serviceAccount"]);
+        assert!(
+            control_plane("1.14", &parts[..1]).is_empty() && control_plane("1.14", &parts[1..]).is_empty()
+        );
+    }
 
     #[test]
     fn dns_names_are_checked_as_talos_checks_them() {

@@ -12,6 +12,7 @@ pub(crate) fn validate(config: &Config, setting: Setting<'_>, issues: &mut Docum
     issues.document = machine(config).map_or(0, |(nth, _)| nth);
     host_dns(config, setting, issues);
     discovery(config, issues);
+    endpoint(config, issues);
     let role = config.machine().map_or(Role::Unknown, |document| Role::from_document(&document.value));
     if role.is_control_plane() {
         etcd_encryption(config, issues);
@@ -91,16 +92,32 @@ fn has_kubespan(config: &Config) -> bool {
     document.or_else(old).is_some_and(|kubespan| kubespan.get("enabled").flag())
 }
 
+/// Whether the machine runs Kubernetes, which is where it has a CA of it.
+fn has_kubernetes(config: &Config) -> bool {
+    let old = || {
+        let cluster = machine(config).map(|(_, old)| old.get("cluster"));
+        cluster.is_some_and(|cluster| ["ca", "acceptedCAs"].iter().any(|key| cluster.get(key).is_set()))
+    };
+    of_kind(config, "KubeAPIServerCAConfig").next().is_some() || old()
+}
+
+fn endpoint(config: &Config, issues: &mut DocumentIssues) {
+    let path = ["cluster", "controlPlane", "endpoint"];
+    let old = || machine(config).is_some_and(|(_, old)| old.at(path).is_set());
+    if has_kubernetes(config) && of_kind(config, "KubeClusterConfig").next().is_none() && !old() {
+        let want = "Kubernetes needs the endpoint of its API: set it, or add a KubeClusterConfig document";
+        issues.error(path.join("."), want);
+    }
+}
+
 fn etcd_encryption(config: &Config, issues: &mut DocumentIssues) {
     let Some((_, old)) = machine(config) else { return };
     let cluster = old.get("cluster");
-    let has_ca = of_kind(config, "KubeAPIServerCAConfig").next().is_some()
-        || ["ca", "acceptedCAs"].iter().any(|key| cluster.get(key).is_set());
     let encrypts = of_kind(config, "KubeEtcdEncryptionConfig").next().is_some()
         || ["secretboxEncryptionSecret", "aescbcEncryptionSecret"]
             .iter()
             .any(|key| !cluster.get(key).is_empty());
-    if has_ca && !encrypts {
+    if has_kubernetes(config) && !encrypts {
         let want = "secrets in etcd have to be encrypted: set it, or add a KubeEtcdEncryptionConfig document";
         issues.error(&cluster.get("secretboxEncryptionSecret"), want);
     }
@@ -191,6 +208,21 @@ mod tests {
         let want = ["error cluster.secretboxEncryptionSecret"];
         assert_eq!(judge("1.14", Mode::Metal, &[control_plane(&parts)]), want);
         assert!(judge("1.13", Mode::Metal, &[control_plane(&parts)]).is_empty());
+    }
+
+    #[test]
+    fn a_kubernetes_ca_without_an_endpoint_is_rejected() {
+        let endpoint = "cluster.controlPlane.endpoint";
+        let ca = json!({"kind": "KubeAPIServerCAConfig"});
+        let cluster = json!({"kind": "KubeClusterConfig", "clusterName": "a", "endpoint": "https://a:6443"});
+        let without = control_plane(&[("cluster.controlPlane", json!(null))]);
+        let is_rejected = |documents: &[Value]| {
+            judge("1.14", Mode::Metal, documents).contains(&format!("error {endpoint}"))
+        };
+
+        assert!(is_rejected(&[without.clone(), ca.clone()]) && is_rejected(std::slice::from_ref(&ca)));
+        assert!(!is_rejected(&[without.clone(), ca.clone(), cluster]) && !is_rejected(&[without]));
+        assert!(!is_rejected(&[control_plane(&[]), ca]));
     }
 
     #[test]

@@ -1,0 +1,3 @@
+//! Real sops, as the judge of encrypted files.
+
+mod lab;
