@@ -13,7 +13,8 @@ use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_bgp::setting::{Isolation, Speaker};
 use ichor_values::{Backend, Location, SoftwareVersion};
 
-pub(super) const RULES: &[Rule] = &[LINK_BROKEN, ASN_OF_NODE, ASN_OF_ROUTER, ISOLATION_NONE, WITHOUT_CILIUM, CILIUM_TOO_OLD];
+pub(super) const RULES: &[Rule] =
+    &[LINK_BROKEN, ASN_OF_NODE, ASN_OF_ROUTER, ISOLATION_NONE, WITHOUT_CILIUM, CILIUM_TOO_OLD];
 
 const LINK_BROKEN: Rule = Rule {
     id: "speaker-link-broken",
