@@ -18,12 +18,13 @@ use crate::disk::DiskFiles;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecipientError {
     #[error(
-        "{from}: `{text}` is not an age recipient; want a public key such as age1… (ssh keys are not supported)"
+        "{from}: `{text}` is not an age recipient; want a public key of 62 characters that begins with age1, which \
+        `age-keygen -y FILE` prints for a key file (ssh keys are not supported)"
     )]
     NotRecipient { from: String, text: String },
     #[error(
         "no age recipient: set one with --age, `secrets_for` in the cluster file, SOPS_AGE_RECIPIENTS \
-        or .sops.yaml, or write the file unencrypted with --plain"
+        or .sops.yaml, or write the file unencrypted with --plain; `age-keygen -y FILE` prints the recipient of a key file"
     )]
     Missing,
     #[error("cannot use {}: {reason}", path.display())]

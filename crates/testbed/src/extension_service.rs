@@ -74,7 +74,7 @@ exec env -i "$@"
 
 /// Accepts calls on machined's socket without a response.
 pub fn listen_machined(node: &LabMachine) -> UnixListener {
-    let folder = format!("{}/run/machined", SYSTEM);
+    let folder = format!("{SYSTEM}/run/machined");
     node.ask(&format!("mount --make-rshared / && mkdir -p {folder}"));
     UnixListener::bind(node.path(&format!("{folder}/machine.sock"))).unwrap()
 }
@@ -101,7 +101,7 @@ impl<'n> ExtensionService<'n> {
     /// The first dependency that is not met yet, with or without this document.
     fn waits_for(&self, document: Option<&Value>) -> Option<&Value> {
         let is_missing = |depends: &&Value| match depends["path"].as_str() {
-            Some(path) => !self.node.path(&self.on_node(path)).exists(),
+            Some(path) => !self.node.path(&path_on_machine(path)).exists(),
             None => depends["configuration"] == true && document.is_none(),
         };
         list(&self.definition["depends"]).find(is_missing)
@@ -140,7 +140,7 @@ impl<'n> ExtensionService<'n> {
     /// A mount of the definition. Talos creates a missing source as a folder.
     fn mount(&self, mount: &Value) -> String {
         assert_eq!(mount["type"], "bind", "{mount}");
-        let source = self.on_node(mount["source"].as_str().unwrap());
+        let source = path_on_machine(mount["source"].as_str().unwrap());
         self.node.ask(&format!("[ -e {source} ] || (umask 077; mkdir -p {source})"));
         let options: Vec<_> = list(&mount["options"]).map(|option| option.as_str().unwrap()).collect();
         bind(&source, mount["destination"].as_str().unwrap(), &options)
@@ -179,14 +179,6 @@ impl<'n> ExtensionService<'n> {
             );
         }
         script
-    }
-
-    /// The path on the host machine for a path of the node.
-    fn on_node(&self, path: &str) -> String {
-        match path.strip_prefix("/system/") {
-            Some(rest) => format!("{}/{rest}", SYSTEM),
-            None => path.to_owned(),
-        }
     }
 
     /// Environment, program and arguments. The last value of a repeated variable counts.
@@ -266,6 +258,14 @@ find_all() {
     done
 }
 find_all"#;
+
+/// The path on the machine for a path of the node.
+fn path_on_machine(path: &str) -> String {
+    match path.strip_prefix("/system/") {
+        Some(rest) => format!("{SYSTEM}/{rest}"),
+        None => path.to_owned(),
+    }
+}
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()

@@ -162,7 +162,7 @@ fn a_machine_with_another_identity_is_refused_and_the_others_come_up() {
     let run = nodes.up("");
 
     assert_eq!(run.code, 1, "{}", run.all());
-    assert!(run.stderr.contains("this is not the machine of worker1"), "{}", run.all());
+    assert!(run.stderr.contains("the machine is not worker1"), "{}", run.all());
     assert!(run.stderr.contains("`macs` of the node"), "{}", run.all());
     assert!(nodes.asked("/ApplyConfiguration").iter().all(|(node, _)| node != "worker1"));
     assert_eq!(nodes.calls("/Bootstrap"), ["cp1"]);
@@ -176,7 +176,7 @@ fn a_machine_of_another_cluster_is_refused_and_never_reset() {
 
     assert_eq!(run.code, 1, "{}", run.all());
     assert!(run.stderr.contains("not of this cluster"), "{}", run.all());
-    assert!(run.stderr.contains("nothing is reset automatically"), "{}", run.all());
+    assert!(run.stderr.contains("ichor resets nothing automatically"), "{}", run.all());
     assert!(nodes.asked("/Reset").is_empty());
     assert!(nodes.asked("/ApplyConfiguration").iter().all(|(node, _)| node != "cp3"));
     // It is unknown whether etcd of this cluster runs there.

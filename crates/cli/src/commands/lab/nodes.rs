@@ -266,7 +266,7 @@ fn start(args: &SimulationArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode>
             "{count} simulated nodes; stop with Ctrl-C; API calls are logged in {}",
             site.journal().display()
         ));
-        style::say(&format!("next: cd {} && ichor up", folder.display()));
+        style::say(&format!("next: cd {} && ichor up --no-kubeconfig", folder.display()));
     };
     runtime.block_on(nodes::run(fleet, &site, !args.off, ready))?;
     // Work on other threads is aborted.
@@ -308,7 +308,8 @@ fn create_cluster(args: &SimulationArgs, scenario: &Scenario, out: &mut dyn Writ
     let path = folder.join(FILE);
     if path.exists() {
         bail!(
-            "{0} already exists; simulate its machines with `ichor lab nodes --cluster {0}`, or choose another folder",
+            "{0} already exists; list running nodes with `ichor lab nodes status`, simulate its machines again with \
+            `ichor lab nodes --cluster {0}`, or choose another folder",
             path.display()
         );
     }
@@ -370,7 +371,7 @@ fn detach(
     style::say(&format!(
         "simulated nodes run in the background; stop them with `ichor lab nodes stop -o {folder}`"
     ));
-    style::say(&format!("next: cd {folder} && ichor up"));
+    style::say(&format!("next: cd {folder} && ichor up --no-kubeconfig"));
     Ok(ExitCode::SUCCESS)
 }
 

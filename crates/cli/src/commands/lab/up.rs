@@ -26,6 +26,7 @@ use crate::cluster_secrets::SecretCache;
 use crate::commands::talos::known_release;
 use crate::lab::accelerator::Accelerator;
 use crate::lab::builder::{LabBuilder, PendingCounts};
+use crate::lab::collect::Collector;
 use crate::lab::guest::GuestSettings;
 use crate::lab::host::RequiredProgram;
 use crate::lab::vm::{self, LabSummary, VmRequest};
@@ -320,5 +321,10 @@ fn report_unchanged(
     }
     print_lab(&lab, true, json, out)?;
     style::say("the lab is already running; nothing has changed");
-    Ok(ExitCode::SUCCESS)
+    let status = Collector::new(&lab).collect();
+    if !status.ok {
+        let (up, all) = status.session_counts();
+        style::say(&format!("{up} of {all} sessions are up; `ichor lab status` reports the problems"));
+    }
+    Ok(ExitCode::from(u8::from(!status.ok)))
 }

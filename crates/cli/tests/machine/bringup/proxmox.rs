@@ -128,7 +128,7 @@ fn a_foreign_machine_with_the_same_name_is_not_configured() {
     let refused = site.up("");
 
     assert_eq!(refused.code, 1, "{}", refused.all());
-    assert!(refused.stderr.contains("this is not the machine of cp1"), "{}", refused.all());
+    assert!(refused.stderr.contains("the machine is not cp1"), "{}", refused.all());
     assert!(site.nodes.asked("/ApplyConfiguration").is_empty());
 }
 
