@@ -94,7 +94,8 @@ impl Pieces {
         let with =
             |mark: &str, text: &str| if text.is_empty() { String::new() } else { format!("{mark}{text}") };
         let scheme = if self.scheme.is_empty() { String::new() } else { format!("{}:", self.scheme) };
-        let slash = if self.path.is_empty() || self.path.starts_with('/') { "" } else { "/" };
+        let is_open = !self.authority.is_empty() && !self.path.is_empty() && !self.path.starts_with('/');
+        let slash = if is_open { "/" } else { "" };
         let path = format!("{slash}{}", self.path);
         let hierarchy = with("//", &self.authority) + &path;
         format!("{scheme}{hierarchy}{}{}", with("?", &self.query), with("#", &self.fragment))
@@ -408,6 +409,7 @@ mod tests {
         assert_eq!(merge("x", "udp://a"), "udp://a/x");
         assert_eq!(merge("grpc://a:1?x=y#z", "https://b:2"), "https://b:2?x=y#z");
         assert_eq!(merge("https://a/b", "https://c"), "https://c/b");
+        assert_eq!(merge("a", "b"), "b");
     }
 
     #[test]

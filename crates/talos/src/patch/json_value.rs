@@ -1,7 +1,7 @@
 //! The values of a configuration and of a JSON patch as they are after Talos' detour through JSON.
 //!
 //! Talos reads the patch with the go-yaml of its release, and the configuration with go-yaml v2, which knows the booleans of
-//! YAML 1.1.
+//! YAML 1.1 and takes dates for text.
 
 use serde_json::Value;
 
@@ -35,10 +35,12 @@ fn resolve(node: &mut YamlNode, reader: GoYaml) -> Result<(), ScalarError> {
             if matches!(value, ScalarValue::Float(number) if !number.is_finite()) {
                 return Err(ScalarError::Mismatch { wanted: "a finite number".to_owned() });
             }
-            if reader == GoYaml::V2
-                && let Some(flag) = value.flag(text)
-            {
-                *text = flag.to_string();
+            if reader == GoYaml::V2 {
+                if matches!(value, ScalarValue::Time(_)) {
+                    node.body = YamlValue::Text(text.clone());
+                } else if let Some(flag) = value.flag(text) {
+                    *text = flag.to_string();
+                }
             }
             Ok(())
         }
@@ -57,7 +59,7 @@ mod tests {
         let text = "[on, 'on', 2001-01-01, 0x10]";
         let value = |reader| read(&yaml::parse(text).unwrap()[0], reader).unwrap();
 
-        assert_eq!(value(GoYaml::V2), json!([true, "on", "2001-01-01T00:00:00Z", 16]));
+        assert_eq!(value(GoYaml::V2), json!([true, "on", "2001-01-01", 16]));
         assert_eq!(value(GoYaml::V4), json!(["on", "on", "2001-01-01T00:00:00Z", 16]));
         assert!(read(&yaml::parse("[.inf]").unwrap()[0], GoYaml::V2).is_err());
     }

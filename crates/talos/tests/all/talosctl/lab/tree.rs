@@ -140,5 +140,5 @@ fn a_tree_is_written_as_it_was_read() {
     let trees = Tree::read(text).unwrap();
 
     assert_eq!(Tree::read(&Tree::write_all(&trees)).unwrap(), trees);
-    assert_eq!(trees[0].places().len(), 6);
+    assert_eq!(trees[0].places().len(), 7);
 }
