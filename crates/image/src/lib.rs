@@ -49,13 +49,13 @@
 //!
 //! ```
 //! use ichor_image::media::cpio;
-//! use ichor_image::oci::{Entry, Root};
+//! use ichor_image::oci::{FileTree, TreeEntry};
 //!
-//! let mut root = Root::default();
-//! root.put("init", Entry::file(0o755, b"#!/bin/sh\n".to_vec()));
+//! let mut root = FileTree::default();
+//! root.put("init", TreeEntry::file(0o755, b"#!/bin/sh\n".to_vec()));
 //! let archive = cpio::write(&root)?.read()?;
 //!
-//! let mut entries = cpio::Reader::new(archive.as_slice());
+//! let mut entries = cpio::CpioReader::new(archive.as_slice());
 //! let first = entries.entry()?.expect("a file");
 //! assert_eq!(first.name, "init");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

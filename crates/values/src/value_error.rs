@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Why a text is not a valid value, short enough to fit under the marked text.
 ///
-/// The valid form is the same for every invalid text: see [`Form::want`](crate::read::Form::want).
+/// The valid form is the same for every invalid text: see [`Shape::want`](crate::schema::Shape::want).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct ValueError {

@@ -1,6 +1,6 @@
 //! Diagnosis of sessions: what is wrong, and how to fix it.
 //!
-//! [`judge`] examines a [`Session`] and its context on the node ([`SessionContext`]), from the cable upwards: a notification that closed a
+//! [`diagnose`] examines a [`Session`] and its context on the node ([`SessionContext`]), from the cable upwards: a notification that closed a
 //! session yesterday explains nothing while its port is missing.
 //!
 //! Not here: polling the daemon and the kernel, which `crates/agent` does.

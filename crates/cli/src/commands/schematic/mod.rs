@@ -70,7 +70,7 @@ fn read(path: &Path) -> anyhow::Result<Result<Schematic, SchematicError>> {
 pub(super) struct FactoryUrl {
     /// URL of the Image Factory
     ///
-    /// [default: that of the cluster file, or https://factory.talos.dev]
+    /// [default: that of the cluster file, or `https://factory.talos.dev`]
     #[arg(long, value_name = "URL", value_parser = web_url)]
     factory: Option<String>,
 }

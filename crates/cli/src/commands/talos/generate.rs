@@ -73,7 +73,7 @@ pub(crate) struct Args {
     /// DNS domain of Kubernetes services
     #[arg(long, value_name = "DOMAIN", default_value = "cluster.local")]
     dns_domain: String,
-    /// Registry mirror, such as docker.io=https://mirror.example (repeatable)
+    /// Registry mirror, such as `docker.io=https://mirror.example` (repeatable)
     #[arg(long, value_name = "HOST=URL", value_delimiter = ',', value_parser = mirror)]
     registry_mirror: Vec<(String, String)>,
     #[command(flatten)]
