@@ -241,7 +241,7 @@ fn the_dashboard_cuts_and_heals_cables_and_restores_the_terminal() {
     // Selects the second cable, cuts and heals it.
     let screen = shown(&[("\x1b[B", ""), ("c", "cut"), ("h", "healed"), ("q", "")], "");
     untouched(&screen);
-    for part in ["sessions", "prefixes", "row1:eth1", "happened", "healed"] {
+    for part in ["sessions", "prefixes", "row1:eth1", "events", "healed"] {
         assert!(screen.contains(part), "{part}: {screen}");
     }
 

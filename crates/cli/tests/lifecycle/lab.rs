@@ -25,7 +25,7 @@ fn an_upgrade_stops_at_a_lost_node_and_resumes_when_it_is_back() {
         stopped.all()
     );
     assert!(stopped.stderr.contains("not upgraded: worker2"), "{}", stopped.all());
-    assert_eq!(status_value(&nodes, "worker2", "talos"), "v1.13.9");
+    assert_eq!(status_value(&nodes, "worker2", "talos_version"), "v1.13.9");
     nodes.heal("worker1");
     power(&nodes, "worker1", "off");
     power(&nodes, "worker1", "on");

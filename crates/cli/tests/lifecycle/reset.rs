@@ -91,7 +91,7 @@ fn plan_steps_obstacles_and_end_are_json_events() {
 
     assert_eq!((planned.code, done.code, refused.code), (1, 0, 1), "{}{}", done.all(), refused.all());
     let plan = &events(&planned.stdout)[0];
-    let worker = serde_json::json!({"node": "worker1", "wipe": "system", "off": false, "etcd": "no-member", "stranded": false});
+    let worker = serde_json::json!({"node": "worker1", "wipe": "system", "power_off": false, "etcd": "not_a_member", "unbootable": false});
     assert_eq!((&plan["event"], &plan["nodes"][0]), (&"plan".into(), &worker));
     assert_eq!(plan["nodes"][1]["etcd"], "member_removed");
     let event_log = events(&done.stdout);
@@ -124,6 +124,6 @@ fn a_node_that_does_not_come_back_is_reported_with_the_remaining_ones() {
     let end = all.last().unwrap();
     assert_eq!((&end["ok"], &end["node"]), (&false.into(), &"worker1".into()), "{end}");
     assert_eq!(end["remaining_nodes"], serde_json::json!(["worker2"]));
-    assert!(end["message"].as_str().unwrap().contains("after 1 s"), "{end}");
+    assert!(end["message"].as_str().unwrap().contains("within 1 s"), "{end}");
     assert_eq!(status_value(&nodes, "worker2", "stage"), "running");
 }

@@ -11,7 +11,7 @@ pub fn want(nodes: &Simulated, from: &str, to: &str) {
 }
 
 pub fn releases(nodes: &Simulated) -> Vec<String> {
-    ALL.iter().map(|node| status_value(nodes, node, "talos")).collect()
+    ALL.iter().map(|node| status_value(nodes, node, "talos_version")).collect()
 }
 
 /// Runs an upgrade, which must succeed, and returns its events.

@@ -106,7 +106,7 @@ fn the_live_display_shows_waits_and_restores_the_terminal_after_ctrl_c() {
         let before = format!("{:?}", tcgetattr(&live.inside).unwrap());
 
         live.shows(0, "4 of 5 nodes are up");
-        live.shows(0, "  worker1  waits for the machine to come back");
+        live.shows(0, "  worker1  waiting for the machine to boot the installed system");
         let wide = live.lines(0);
         live.resize(60);
         thread::sleep(Duration::from_millis(600));

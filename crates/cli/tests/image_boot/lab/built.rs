@@ -10,7 +10,8 @@ use super::release::{ReleaseFiles, TALOS_1_13};
 use crate::common::ichor;
 
 /// Kernel arguments that disable what slows an emulated machine, and a check that fails if its timer is late.
-pub const ARGUMENTS: [&str; 3] = ["-init_on_alloc", "mitigations=off", "no_timer_check"];
+pub const ARGUMENTS: [&str; 4] =
+    ["-init_on_alloc", "mitigations=off", "no_timer_check", "talos.dashboard.disabled=1"];
 
 /// Images with the routing extension inside.
 pub struct Built {

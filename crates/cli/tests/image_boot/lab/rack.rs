@@ -102,6 +102,7 @@ impl Rack {
             self.sessions() > sessions && route.stdout.starts_with(ADDRESS.as_bytes())
         };
         vm.wait_until("a route to the node", is_routed, |_| self.neighbour().to_string());
+        vm.wait_for_maintenance(ADDRESS);
         vm
     }
 }

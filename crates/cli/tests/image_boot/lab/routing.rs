@@ -17,7 +17,7 @@ fn boots_and_routes(release: TalosRelease) {
     let files = release.files();
     let words = format!(
         "image build --talos {} --platform nocloud --base {} --extension {} --product netboot --name node -o image \
-         --kernel-arg {} --kernel-arg talos.dashboard.disabled=1",
+         --kernel-arg {}",
         release.version,
         files.path(".").display(),
         extension().display(),

@@ -29,7 +29,7 @@ defaults:
   platform: PLATFORM
   boot: {from: SOURCE}
   install: {disk: /dev/sda}
-  kernel: {args: [ARGUMENTS, talos.dashboard.disabled=1, console=ttyS0, net.ifnames=0]}
+  kernel: {args: [ARGUMENTS, console=ttyS0, net.ifnames=0]}
 nodes: [{name: n1, role: controlplane, index: 1, macs: ["52:54:00:12:00:01"]}]
 "#;
 

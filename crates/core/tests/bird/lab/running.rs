@@ -59,7 +59,7 @@ fn speaker(workload: &Workload) -> (String, Vec<String>) {
         let filter = if family == Family::V4 { "load_balancer_in_v4" } else { "load_balancer_in_v6" };
         lines.extend(channel(family, [filter, "REJECT"], None));
     }
-    ("speaker".to_owned(), lines)
+    ("load_balancer".to_owned(), lines)
 }
 
 fn link(workload: &Workload) -> ipnet::IpNet {

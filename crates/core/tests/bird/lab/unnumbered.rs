@@ -60,7 +60,7 @@ fn goes_well_with(bird: Bird) {
     start(&speaker, SPEAKS);
 
     node.wait_for_sessions("fabric-", 2);
-    node.wait_for_sessions("speaker-", 1);
+    node.wait_for_sessions("load_balancer-", 1);
 
     let (loopback, service) = (format!("{NODE} {NODE}"), format!("{NODE} {NODE} {SPEAKER}"));
     for (nth, leaf) in (1..).zip(&leafs) {

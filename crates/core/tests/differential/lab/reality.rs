@@ -20,7 +20,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use ichor_testbed::frr::Frr;
-use ichor_testbed::lab::{LabMachine, RootFileSystem, output_text};
+use ichor_testbed::lab::{LabMachine, RootFileSystem, output_text, wait_seconds};
 use ichor_testbed::routing::service_with;
 use ichor_testbed::{load_text, planned};
 
@@ -64,10 +64,28 @@ impl Reality {
         reality
     }
 
-    /// Configures all machines in parallel.
+    /// Configures all machines. Those that end sessions at a prefix limit follow when the others have exchanged their routes:
+    /// FRR 8.4 does not withdraw the routes of a session that ends while it sends other neighbours its first updates.
     pub fn load(&self) {
+        let is_limited = |name: &str| {
+            let mut limits = self.confs[name].lines().filter_map(|line| line.split_once(" maximum-prefix "));
+            limits.any(|(_, limit)| limit.trim().len() == 1)
+        };
+        self.load_machines(|name| !is_limited(name));
+        if self.machines.keys().any(|name| is_limited(name)) {
+            wait_seconds(8);
+            self.load_machines(is_limited);
+        }
+        for target in &self.subject.destinations {
+            for origin in &target.origins {
+                self.speak(target, origin.vertex, true);
+            }
+        }
+    }
+
+    fn load_machines(&self, is_chosen: impl Fn(&str) -> bool) {
         std::thread::scope(|threads| {
-            for (name, machine) in &self.machines {
+            for (name, machine) in self.machines.iter().filter(|(name, _)| is_chosen(name.as_str())) {
                 threads.spawn(move || {
                     let loaded = Frr::load(machine, &self.confs[name]);
                     assert!(
@@ -79,11 +97,6 @@ impl Reality {
                 });
             }
         });
-        for target in &self.subject.destinations {
-            for origin in &target.origins {
-                self.speak(target, origin.vertex, true);
-            }
-        }
     }
 
     /// The cables of the file, which may differ from the intended sessions.

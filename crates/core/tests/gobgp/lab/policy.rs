@@ -25,7 +25,7 @@ fn named<'v>(list: &'v Value, name: &Value) -> Option<&'v Value> {
 impl Policies<'_> {
     /// The actions of the import statement that accepts a route; none if it is rejected.
     pub fn inward(&self, from: From, net: IpNet) -> Option<&Value> {
-        let policy = named(self.policies, &"in".into()).expect("the policy `in`");
+        let policy = named(self.policies, &"import".into()).expect("the policy `import`");
         let statement = policy["statements"].as_array()?.iter().find(|one| {
             let conditions = &one["conditions"];
             let speaker = conditions.get("neighbor_set").is_some();

@@ -46,7 +46,7 @@ fn an_invalid_gobgp_file_is_rejected() {
 #[test]
 fn an_undefined_set_is_detected_in_the_running_configuration() {
     let node_file = &node_files()[0];
-    let conf = node_file.conf.replacen("prefix-set = \"own-v4\"", "prefix-set = \"nowhere\"", 1);
+    let conf = node_file.conf.replacen("prefix-set = \"node-addresses-v4\"", "prefix-set = \"nowhere\"", 1);
     let folder = Folder::new("undefined", &[("gobgpd.toml", &conf)]);
 
     let run = Run::of(&folder, &four());
