@@ -8,6 +8,6 @@ libfuzzer_sys::fuzz_target!(|texts: (&str, &str)| {
     assert!(difference(&one, &one).is_empty(), "nothing differs");
     assert!(compare(&one, &one).is_same(), "nothing differs");
     for change in difference(&one, &other) {
-        assert!(change.commands().len() > 2, "something is told");
+        assert!(change.commands().len() > 2, "a change has commands");
     }
 });

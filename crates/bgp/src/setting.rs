@@ -89,7 +89,7 @@ choice! {
 choice! {
     /// The software of a router.
     Software "router software" {
-        /// FRRouting, also in Proxmox SDN and many switches.
+        /// FRRouting, which Proxmox SDN and many switches run.
         Frr = "frr",
         /// MikroTik RouterOS.
         Routeros = "routeros",

@@ -101,7 +101,7 @@ impl NodeConnector {
         self.find_node_at(node, &[]).await
     }
 
-    /// Connects to a node, also at addresses that were found elsewhere.
+    /// Connects to a node, including at addresses that were found elsewhere.
     pub(crate) async fn find_node_at(&self, node: &NodePlan, found: &[NodeAddress]) -> NodeAnswer {
         let name = node.name.as_str();
         let given = self.given.iter().filter(|(of, _)| of == name);

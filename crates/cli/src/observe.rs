@@ -60,7 +60,7 @@ pub(crate) struct NodeObservation {
     pub node: Option<NodeClient>,
 }
 
-/// Queries one node, also at the addresses `found` elsewhere.
+/// Queries one node, including at the addresses `found` elsewhere.
 pub(crate) async fn observe_node(
     connector: &NodeConnector,
     plan: &NodePlan,

@@ -1,7 +1,7 @@
 //! The tutorials of `docs/tutorials`: their commands run, and print what the pages show.
 //!
 //! A block ```` ```console ```` is run: each line that begins with `$ ` is a command for `sh`, in the folder that the one before
-//! left, and the lines below it are what it prints. A line `…` stands for any lines, a `…` within a line for any text. A block
+//! left, and the lines below it are what it prints. A line `…` matches any lines, a `…` within a line any text. A block
 //! ```` ```sh ```` is not run: it needs hardware, root or the network, which the line above it says, beginning with `*Needs`.
 //!
 //! `UPDATE_GOLDEN=1` replaces what differs, with as many lines before and after the `…` as were shown.

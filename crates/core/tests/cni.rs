@@ -118,7 +118,7 @@ fn cni_none_disables_talos_pod_network() {
     for (release, [plane, worker]) in everywhere("cni: none", "", &[]) {
         assert_eq!(brought(&plane), "none", "{release}: {plane}");
         assert!(manifests(&plane).is_empty() && manifests(&worker).is_empty(), "{release}");
-        assert!(!off(&plane), "{release}: kube-proxy is there unless told otherwise");
+        assert!(!off(&plane), "{release}: kube-proxy is present unless it is switched off");
     }
 }
 

@@ -90,7 +90,7 @@ fn the_agent_is_configured_before_and_after_the_installation() {
     }
 }
 
-/// The first configuration of the only node of a text, or why there is none.
+/// The first configuration of the only node of a text, or why it cannot be rendered.
 fn boot_of(text: &str) -> String {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     let boot = ichor_testbed::machine::rendered(&cluster, &plan, |renderer| renderer.boot(&plan.nodes[0]));

@@ -114,10 +114,10 @@ fn nodes_of_other_backends_are_not_migrated() {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
 
     let moved = plan_migration(&cluster, &plan, Backend::Frr, Backend::Native).unwrap();
-    let nobody = plan_migration(&cluster, &plan, Backend::Gobgp, Backend::Gobgp);
+    let unchanged = plan_migration(&cluster, &plan, Backend::Gobgp, Backend::Gobgp);
 
     assert_eq!(moved.nodes, [1, 2]);
-    assert!(nobody.is_none());
+    assert!(unchanged.is_none());
     let backend = |cluster: &Cluster, nth: usize| {
         plan::plan(cluster).nodes[nth].routing.as_ref().unwrap().backend.value
     };

@@ -18,7 +18,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The documents of the first node of a text, before and after the installation, or why there are none.
+/// The documents of the first node of a text, before and after the installation, or why they cannot be rendered.
 fn rendered(text: &str) -> Result<[Vec<Value>; 2], RenderErrors> {
     let (cluster, plan) = ichor_testbed::planned(ichor_testbed::load_text(text));
     rendered_node(&cluster, &plan, &plan.nodes[0])

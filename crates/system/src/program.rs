@@ -123,7 +123,7 @@ impl ProgramOutput {
         String::from_utf8_lossy(&self.stderr)
     }
 
-    /// The last lines of standard error, for people; the exit status if there are none.
+    /// The last lines of standard error, for people; the exit status if it is empty.
     fn last_lines(&self) -> String {
         let text = self.stderr_text();
         let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -11,14 +11,13 @@ use ichor_values::TalosVersion;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// The key, after the kind and name of its document: `machine.type`, `HostnameConfig: hostname`.
-    #[serde(rename = "path")]
-    pub place: String,
+    pub path: String,
     /// The actual value; none where it is missing.
-    #[serde(rename = "actual", skip_serializing_if = "Option::is_none")]
-    pub is: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actual: Option<Value>,
     /// The expected value; none where the actual one is superfluous.
-    #[serde(rename = "expected", skip_serializing_if = "Option::is_none")]
-    pub shall: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Value>,
 }
 
 /// The documents of a configuration in normal form, or why it cannot be loaded; an empty list if it has none.
@@ -27,26 +26,26 @@ pub fn documents(text: &str, talos: &TalosVersion) -> Result<Vec<Value>, LoadErr
 }
 
 /// The differences between the actual documents and the expected ones.
-pub fn between(is: &[Value], shall: &[Value]) -> Vec<Difference> {
+pub fn between(actual: &[Value], expected: &[Value]) -> Vec<Difference> {
     let mut found = Vec::new();
-    for wanted in shall {
+    for wanted in expected {
         let title = title(wanted);
-        match is.iter().find(|it| self::title(it) == title) {
+        match actual.iter().find(|it| self::title(it) == title) {
             Some(has) => {
                 let shown = (&secret_value::redact(has), &secret_value::redact(wanted));
                 walk((has, wanted), shown, &title, title.is_empty(), &mut found);
             }
             None => {
-                let shall = Some(secret_value::redact(wanted));
-                found.push(Difference { place: complete_value(wanted), is: None, shall });
+                let expected = Some(secret_value::redact(wanted));
+                found.push(Difference { path: complete_value(wanted), actual: None, expected });
             }
         }
     }
-    let extra = is.iter().filter(|it| !shall.iter().any(|wanted| title(wanted) == title(it)));
+    let extra = actual.iter().filter(|it| !expected.iter().any(|wanted| title(wanted) == title(it)));
     found.extend(extra.map(|it| Difference {
-        place: complete_value(it),
-        is: Some(secret_value::redact(it)),
-        shall: None,
+        path: complete_value(it),
+        actual: Some(secret_value::redact(it)),
+        expected: None,
     }));
     found
 }
@@ -68,14 +67,14 @@ fn complete_value(of: &Value) -> String {
 
 /// Walks through two values, and beside them through the same without their secrets; `inside` is whether `at` is a key already.
 fn walk(
-    (is, shall): (&Value, &Value),
-    (is_shown, shall_shown): (&Value, &Value),
+    (actual, expected): (&Value, &Value),
+    (actual_shown, expected_shown): (&Value, &Value),
     at: &str,
     inside: bool,
     found: &mut Vec<Difference>,
 ) {
     let present = |value: &Value| (!value.is_null()).then(|| value.clone());
-    match (is, shall) {
+    match (actual, expected) {
         (Value::Object(one), Value::Object(other)) => {
             let keys = other.keys().chain(one.keys().filter(|key| !other.contains_key(*key)));
             for key in keys {
@@ -84,20 +83,20 @@ fn walk(
                     (title, false) => format!("{title}: {key}"),
                     (path, true) => format!("{path}.{key}"),
                 };
-                let pair = (child(is, key), child(shall, key));
-                walk(pair, (child(is_shown, key), child(shall_shown, key)), &place, true, found);
+                let pair = (child(actual, key), child(expected, key));
+                walk(pair, (child(actual_shown, key), child(expected_shown, key)), &place, true, found);
             }
         }
         (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
             for nth in 0..one.len() {
-                let shown = (item(is_shown, nth), item(shall_shown, nth));
+                let shown = (item(actual_shown, nth), item(expected_shown, nth));
                 walk((&one[nth], &other[nth]), shown, &format!("{at}[{nth}]"), true, found);
             }
         }
-        _ if is == shall => {}
+        _ if actual == expected => {}
         _ => {
-            let (is, shall) = (present(is_shown), present(shall_shown));
-            found.push(Difference { place: at.to_owned(), is, shall });
+            let (actual, expected) = (present(actual_shown), present(expected_shown));
+            found.push(Difference { path: at.to_owned(), actual, expected });
         }
     }
 }
@@ -149,10 +148,10 @@ mod tests {
 
         let found = differences(&active);
 
-        let places: Vec<_> = found.iter().map(|it| it.place.as_str()).collect();
+        let places: Vec<_> = found.iter().map(|it| it.path.as_str()).collect();
         assert_eq!(places, ["machine.token", "machine.certSANs[1]", "HostnameConfig: hostname"]);
-        assert_eq!((&found[1].is, &found[1].shall), (&Some(json!("c")), &Some(json!("b"))));
-        assert_eq!(found[0].is, found[0].shall, "secrets are redacted");
+        assert_eq!((&found[1].actual, &found[1].expected), (&Some(json!("c")), &Some(json!("b"))));
+        assert_eq!(found[0].actual, found[0].expected, "secrets are redacted");
         let all = serde_json::to_string(&found).unwrap();
         assert!(!all.contains("abc.def") && !all.contains("xyz.uvw"), "{all}");
     }
@@ -166,10 +165,10 @@ mod tests {
 
         let found = differences(&active);
 
-        assert_eq!(found[0].place, "machine.certSANs");
-        assert_eq!((&found[0].is, &found[0].shall), (&Some(json!(["a"])), &Some(json!(["a", "b"]))));
-        assert_eq!((found[1].place.as_str(), found[1].is.is_none()), ("HostnameConfig", true));
-        assert_eq!((found[2].place.as_str(), found[2].shall.is_none()), ("WatchdogTimerConfig", true));
+        assert_eq!(found[0].path, "machine.certSANs");
+        assert_eq!((&found[0].actual, &found[0].expected), (&Some(json!(["a"])), &Some(json!(["a", "b"]))));
+        assert_eq!((found[1].path.as_str(), found[1].actual.is_none()), ("HostnameConfig", true));
+        assert_eq!((found[2].path.as_str(), found[2].expected.is_none()), ("WatchdogTimerConfig", true));
     }
 
     #[test]
@@ -177,7 +176,7 @@ mod tests {
         let found = differences(&WANTED.replace("  nodeLabels: {x: y}\n", "  sysctls: {a: b}\n"));
 
         let places: Vec<_> =
-            found.iter().map(|it| (it.place.as_str(), it.is.is_some(), it.shall.is_some())).collect();
+            found.iter().map(|it| (it.path.as_str(), it.actual.is_some(), it.expected.is_some())).collect();
         assert_eq!(places, [("machine.nodeLabels", false, true), ("machine.sysctls", true, false)]);
     }
 }

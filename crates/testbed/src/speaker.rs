@@ -31,7 +31,7 @@ impl BgpSpeaker {
         output_text(&self.machine.run(&format!("{ASK} neighbor {}", self.node)))
     }
 
-    /// Announces these, one after the other. gobgp waits a second for an answer, which is too short where all is emulated.
+    /// Announces these in sequence. gobgp waits a second for an answer, which is too short where all is emulated.
     pub fn announce(&self, nets: &[&str]) {
         let family = |net: &str| if net.contains(':') { "ipv6" } else { "ipv4" };
         let add =

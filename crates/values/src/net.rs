@@ -110,7 +110,7 @@ macro_rules! address_or_prefix {
                 (net.trunc() == net).then_some(net)
             }
 
-            /// The prefix around it, also when host bits are set.
+            /// The prefix around it, even if host bits are set.
             pub fn around(self) -> Option<$net> {
                 Some(<$net>::new(self.address, self.length.filter(|&length| length < $full)?).ok()?.trunc())
             }

@@ -267,7 +267,7 @@ impl<'s> Forest<'s> {
         self.add(place, NodeKind::Map { from, to })
     }
 
-    /// Lays `other` over `base`: maps are joined key by key, lists one after the other; a scalar in both is a problem.
+    /// Lays `other` over `base`: maps are joined key by key, lists are appended; a scalar in both is a problem.
     pub fn join(&mut self, base: u32, other: u32, path: &str, problems: &mut Vec<FileIssue>) -> u32 {
         let (place, there) = (self.values[base as usize].0, self.values[other as usize].0);
         let ids = |forest: &Self, from: u32, to: u32| forest.slice(from, to).to_vec();

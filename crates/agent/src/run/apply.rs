@@ -88,7 +88,7 @@ impl<H: Host> Agent<H> {
         desired
     }
 
-    /// Compares the wiring with what exists and applies what is missing; whether it is complete afterwards.
+    /// Compares the wiring with the existing links and applies the missing steps; returns whether it is complete.
     async fn apply_wiring(&mut self, links: Vec<Link>, wiring: &Wiring) -> bool {
         let observed = match self.host.observe(links, wiring).await {
             Ok(observed) => observed,

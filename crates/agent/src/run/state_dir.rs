@@ -76,7 +76,7 @@ impl StateDir {
         }
     }
 
-    /// Removes all files of the agent, also temporary ones of a killed agent, and the directory if it is then empty.
+    /// Removes all files of the agent, including temporary ones of a killed agent, and the directory if it is then empty.
     pub fn clear(self) -> io::Result<()> {
         for name in FILES.into_iter().flat_map(|name| [name.to_owned(), format!("{name}.new")]) {
             match fs::remove_file(self.path.join(name)) {

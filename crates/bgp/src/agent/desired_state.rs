@@ -39,7 +39,7 @@ pub struct DesiredState {
     passwords: Vec<Option<String>>,
     /// The links it needs.
     pub wiring: Wiring,
-    /// What is missing.
+    /// The missing conditions.
     pub waiting: Vec<Prerequisite>,
     /// Routers that the daemon's configuration names by address.
     routers: RouterAddresses,

@@ -98,10 +98,10 @@ async fn differences(
         bail!("the node reports no machine configuration")
     };
     let talos = &plan.talos.value;
-    let (Ok(is), Ok(shall)) = (documents(&active, talos), documents(wanted, talos)) else {
+    let (Ok(actual), Ok(expected)) = (documents(&active, talos), documents(wanted, talos)) else {
         bail!("its configuration is not valid for Talos {talos}; check its release with `ichor status`");
     };
-    Ok(between(&is, &shall))
+    Ok(between(&actual, &expected))
 }
 
 fn print(compared: &[NodeDiff], out: &mut dyn Write) -> anyhow::Result<()> {
@@ -115,12 +115,13 @@ fn print(compared: &[NodeDiff], out: &mut dyn Write) -> anyhow::Result<()> {
             writeln!(out, "{bold}{}{bold:#}", node.node)?;
         }
         for difference in &node.differences {
-            writeln!(out, "  {}", difference.place)?;
-            if difference.is.is_some() && difference.is == difference.shall {
+            writeln!(out, "  {}", difference.path)?;
+            if difference.actual.is_some() && difference.actual == difference.expected {
                 writeln!(out, "    secret differs")?;
                 continue;
             }
-            for (value, sign, colour) in [(&difference.is, '-', less), (&difference.shall, '+', more)] {
+            for (value, sign, colour) in [(&difference.actual, '-', less), (&difference.expected, '+', more)]
+            {
                 if let Some(value) = value {
                     writeln!(out, "    {colour}{sign} {}{colour:#}", shortened(value))?;
                 }

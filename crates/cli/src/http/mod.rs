@@ -143,7 +143,7 @@ impl HttpClient {
             chunks = sender;
             match sent {
                 Ok(is_wanted) if is_wanted && !is_failure => {}
-                // The early response or the error tells the reason.
+                // The early response or the error has the reason.
                 Ok(_) => break,
                 // A server that has responded need not read the rest.
                 Err(_) if answer.is_finished() => break,

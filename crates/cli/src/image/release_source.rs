@@ -182,7 +182,7 @@ impl ArtifactCache {
     }
 }
 
-/// The asset that an official file name stands for.
+/// The asset with an official file name.
 fn asset_kind(name: &str) -> Option<Asset> {
     let starts = |prefix: &str| name.starts_with(prefix);
     let ends = |suffix: &str| name.ends_with(suffix);

@@ -1,4 +1,4 @@
-//! Temporary folders that are removed on exit, also after Ctrl-C.
+//! Temporary folders that are removed on exit, even after Ctrl-C.
 //!
 //! External programs need files with names, so unnamed files do not suffice. A separate thread receives termination
 //! signals, waits for work that must not be interrupted, and removes the folders.

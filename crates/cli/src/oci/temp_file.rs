@@ -29,7 +29,7 @@ pub(crate) struct TempFileError {
     source: io::Error,
 }
 
-/// A temporary file with several contents, one after the other.
+/// A temporary file with several contents in sequence.
 pub(crate) struct TempFileStore {
     file: Arc<File>,
     end: u64,

@@ -44,7 +44,7 @@ pub(crate) fn mistake(mistake: &MediaProblem) -> Value {
     Value::Object(object)
 }
 
-/// The blocker of a node, or of the cluster if `node` is none.
+/// The blocker of a node, or of the cluster without `node`.
 pub(crate) fn refused(node: Option<&str>, blocker: &Blocker) -> Value {
     let at = blocker.at;
     json!({

@@ -1,4 +1,4 @@
-//! Resets nodes one after the other and stops at the first failure.
+//! Resets nodes one at a time and stops at the first failure.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const SYSTEM_PARTITIONS: [&str; 2] = ["STATE", "EPHEMERAL"];
 /// Interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Whether a machine is powered off at the end, also if it has nothing to boot from.
+/// Whether a machine is powered off at the end, even if it has nothing to boot from.
 pub(crate) fn powers_off(step: &ResetStep, options: &ResetOptions<'_>) -> bool {
     options.power_off || step.stranded
 }

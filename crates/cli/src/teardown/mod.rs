@@ -1,6 +1,6 @@
 //! Tears a cluster down: deletes or resets its machines, and removes its record and kubeconfig context. Its secrets stay.
 //!
-//! Every step is tried, and failures are reported at the end. A repeated run continues with what is left.
+//! Every step is tried, and failures are reported at the end. A repeated run continues with the remaining steps.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -57,7 +57,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("verify", "verify"),
 ];
 
-/// Stands for the cluster file, whose keys `ichor schema` describes.
+/// A placeholder for the cluster file, whose keys `ichor schema` describes.
 const CLUSTER_FILE: &str = "";
 
 /// The tests that validate what the tests of this module do not: schema, source and the words that write the document.

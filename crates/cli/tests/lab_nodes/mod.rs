@@ -135,7 +135,7 @@ async fn a_watch_follows_a_reboot_and_rejected_configurations_have_the_errors_of
     simulator.apply(0).await;
 
     let kinds: Vec<_> = first.event.iter().map(|event| event.event_type).collect();
-    assert_eq!(kinds, [0, 3], "created, and everything was told");
+    assert_eq!(kinds, [0, 3], "created, and everything was reported");
     assert_eq!((refused.code(), refused.message()), (Code::InvalidArgument, "refused by the simulator"));
     assert_eq!(invalid.code(), Code::InvalidArgument);
     assert!(invalid.message().contains("occurred:\n\t* "), "{invalid:?}");

@@ -1,4 +1,4 @@
-//! HTTP/1.1 over TCP and TLS, also through a proxy.
+//! HTTP/1.1 over TCP and TLS, directly or through a proxy.
 //!
 //! A [`Client`] has [`ClientOptions`]: its trust ([`ServerTrust`]), its [`Proxy`], its timeouts. It sends a
 //! [`Request`] with a [`Payload`], follows redirects, and gives a [`Response`], whose body is read piece by piece. Connections are

@@ -26,7 +26,7 @@ impl KubernetesError {
         self.status
     }
 
-    /// The message of the response, or why there is none.
+    /// The message of the response, or why it is missing.
     pub(super) fn answer(&self) -> &str {
         &self.answer
     }

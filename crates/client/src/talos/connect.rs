@@ -64,7 +64,7 @@ pub(super) async fn connect(
     match (made, peer(&verifier)) {
         (Ok(stream), Some(peer)) => Ok(NodeStream { stream, peer }),
         (Ok(_), None) => Err(NodeError::new(about, NodeErrorKind::WrongCertificate, UNREADABLE)),
-        (Err(HandshakeError::Told(error)), _) => Err(error),
+        (Err(HandshakeError::Reported(error)), _) => Err(error),
         (Err(HandshakeError::Greeting(error)), shown) => {
             Err(handshake_failed(about, &error, shown.as_ref(), trust))
         }
@@ -100,7 +100,7 @@ pub(super) async fn probe(
     let Some(peer) = peer(&verifier) else {
         return Err(match made {
             Ok(_) => NodeError::new(about, NodeErrorKind::WrongCertificate, UNREADABLE),
-            Err(HandshakeError::Told(error)) => error,
+            Err(HandshakeError::Reported(error)) => error,
             Err(HandshakeError::Greeting(error)) => no_tls(about, &error),
         });
     };
@@ -121,7 +121,7 @@ pub(super) async fn probe(
             Ok(HandshakeResult::Configured(NodeStream { stream, peer }))
         }
         (Ok(stream), _) => Ok(HandshakeResult::Maintenance(NodeStream { stream, peer })),
-        (Err(HandshakeError::Told(error)), _) => Err(error),
+        (Err(HandshakeError::Reported(error)), _) => Err(error),
         (Err(HandshakeError::Greeting(error)), _) => Err(match rejected_certificate(&error) {
             Some(reason) => NodeError::new(about, NodeErrorKind::Unauthorised, reason),
             None => no_tls(about, &error),
@@ -145,7 +145,7 @@ fn peer(verifier: &CertificateVerifier) -> Option<Peer> {
 }
 
 enum HandshakeError {
-    Told(NodeError),
+    Reported(NodeError),
     Greeting(io::Error),
 }
 
@@ -157,7 +157,7 @@ async fn handshake(
     let stream = match time::timeout(REACH, TcpStream::connect(address)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
-            return Err(HandshakeError::Told(NodeError::new(
+            return Err(HandshakeError::Reported(NodeError::new(
                 about,
                 NodeErrorKind::Unreachable,
                 not_connected(&error),
@@ -165,11 +165,11 @@ async fn handshake(
         }
         Err(_) => {
             let answer = format!("no response within {} s", REACH.as_secs());
-            return Err(HandshakeError::Told(NodeError::new(about, NodeErrorKind::Unreachable, answer)));
+            return Err(HandshakeError::Reported(NodeError::new(about, NodeErrorKind::Unreachable, answer)));
         }
     };
     set_keepalive(&stream).map_err(|error| {
-        HandshakeError::Told(NodeError::new(
+        HandshakeError::Reported(NodeError::new(
             about,
             NodeErrorKind::Unreachable,
             format!("cannot configure the connection: {error}"),
@@ -183,7 +183,7 @@ async fn handshake(
         Ok(Err(error)) => Err(HandshakeError::Greeting(error)),
         Err(_) => {
             let answer = format!("no TLS handshake within {} s", GREET.as_secs());
-            Err(HandshakeError::Told(NodeError::new(about, NodeErrorKind::TimedOut, answer)))
+            Err(HandshakeError::Reported(NodeError::new(about, NodeErrorKind::TimedOut, answer)))
         }
     }
 }

@@ -81,7 +81,7 @@ impl NodeError {
         self.call
     }
 
-    /// The response, or why there is none; without the node's name and without advice.
+    /// The response, or why it is missing; without the node's name and without advice.
     pub fn answer(&self) -> &str {
         &self.answer
     }

@@ -28,7 +28,7 @@ pub fn compare_configs(active: &str, wanted: &str, talos: &TalosVersion) -> Conf
         Some("worker") => Some(Role::Worker),
         _ => None,
     };
-    let mut keys: Vec<String> = between(&current, &desired).iter().map(|it| it.place.clone()).collect();
+    let mut keys: Vec<String> = between(&current, &desired).iter().map(|it| it.path.clone()).collect();
     if keys.is_empty() {
         return ConfigState::Same;
     }

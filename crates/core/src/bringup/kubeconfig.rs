@@ -98,7 +98,7 @@ pub fn has_access(text: &str, server: &str, authority: &Pem, now: Moment) -> boo
     })
 }
 
-/// Removes all entries for clusters with this CA; none if there are none.
+/// Removes all entries for clusters with this CA; none without such clusters.
 ///
 /// Users are removed unless another context names them.
 pub fn remove_cluster(text: &str, authority: &Pem) -> Result<Option<String>, MergeError> {

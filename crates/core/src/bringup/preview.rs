@@ -9,7 +9,7 @@ use super::record::BringupRecord;
 /// The predicted steps of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BringupPreview {
-    /// By node, as in [`DesiredState`]: the steps in order, or why there are none.
+    /// By node, as in [`DesiredState`]: the steps in order, or why the node has no steps.
     pub nodes: Vec<Result<Vec<String>, Blocker>>,
     /// The steps of the cluster.
     pub cluster: Vec<String>,

@@ -34,7 +34,7 @@ pub struct QuorumMember {
 /// The health that a member reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemberHealth {
-    /// The ID of the leader; 0 if there is none.
+    /// The ID of the leader; 0 without a leader.
     pub leader: u64,
     /// Its errors.
     pub errors: Vec<String>,

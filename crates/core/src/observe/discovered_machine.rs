@@ -230,7 +230,7 @@ fn quote_yaml(text: &str) -> String {
     if text.chars().all(harmless) { text.to_owned() } else { one_line(&text.into()) }
 }
 
-/// The nodes to add to a cluster file: machines in maintenance mode that it does not have; none if there are none.
+/// The nodes to add to a cluster file: machines in maintenance mode that it does not have; none without such machines.
 pub fn new_nodes_yaml(found: &[DiscoveredMachine], taken: &[String]) -> Option<String> {
     let new = found.iter().filter(|it| it.state == DiscoveryState::Maintenance && it.node.is_none());
     let mut text = String::new();

@@ -178,7 +178,7 @@ impl DestinationAnalysis<'_> {
         });
     }
 
-    /// Records nodes that prefer the fabric's route over their own speaker's. That depends on who announces first, so the check
+    /// Records nodes that prefer the fabric's route over their own speaker's. That depends on the order of the announcements, so the check
     /// is whether the node receives such a route while its speaker is down.
     fn record_overridden_speakers(&mut self, propagation: &mut Propagation<'_>, failures: &[Failure]) {
         let (graph, target) = (self.graph, self.target);

@@ -172,7 +172,7 @@ pub(crate) fn destinations(
 #[derive(Default)]
 struct DestinationTable(BTreeMap<(DestinationKind, IpNet), OriginatorList>);
 
-/// The originating nodes of a prefix, or the reason why there is none.
+/// The originating nodes of a prefix, or why it has no origin.
 #[derive(Default)]
 struct OriginatorList {
     origins: Vec<Originator>,

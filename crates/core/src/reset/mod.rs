@@ -201,7 +201,7 @@ mod tests {
     fn a_needed_member_is_kept_and_a_lost_one_removed() {
         let etcd = etcd(&[true, true, false]);
         let living = [subject("cp2", TargetState::Runs)];
-        let dead = [subject("cp3", TargetState::Silent("nobody answers".to_owned()))];
+        let dead = [subject("cp3", TargetState::Silent("no response".to_owned()))];
         let gone = ResetPermissions { gone: true, last: false };
 
         assert!(error_text(plan(&living, Some(&etcd), Wipe::System, NO)).contains("needs 2"));

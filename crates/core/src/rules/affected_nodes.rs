@@ -71,7 +71,7 @@ impl<'p> AffectedNodes<'p> {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether no node is affected.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -102,7 +102,7 @@ impl<'p> AffectedNodes<'p> {
         second.filter(is_written).or_else(|| self.named.iter().find(is_written)).or(second).copied()
     }
 
-    /// The first named node that `matches`, or the first of all. Panics if there is none.
+    /// The first named node that `matches`, or the first of all. Panics without affected nodes.
     pub(crate) fn first_matching(&self, matches: impl Fn(&NodePlan) -> bool) -> (&'p NodePlan, Location) {
         self.named.iter().find(|(node, _)| matches(node)).copied().unwrap_or(self.named[0])
     }

@@ -82,7 +82,7 @@ fn tagged_release(image: &str) -> Option<TalosVersion> {
     let (_, tag) = name.rsplit_once('/').unwrap_or(("", name)).1.split_once(':')?;
     let mut words = tag.strip_prefix('v')?.split('-');
     let release = words.next()?;
-    // A pre-release has a second part, and the platform of an image is none: v1.14.0-rc.1, v1.14.1-metal.
+    // The second part is that of a pre-release, as in v1.14.0-rc.1, or a platform, as in v1.14.1-metal.
     let is_pre_release = |word: &&str| ["alpha.", "beta.", "rc."].iter().any(|stage| word.starts_with(stage));
     let pre_release = words.next().filter(is_pre_release).map(|word| format!("-{word}"));
     TalosVersion::parse(&format!("v{release}{}", pre_release.unwrap_or_default())).ok()

@@ -85,7 +85,7 @@ fn all_blockers_are_reported_at_once() {
     all[1] = candidate("cp1", "v1.14.0", "v1.13.9");
     all[2].seen.as_mut().unwrap().arch = "arm64".to_owned();
     all[3].seen.as_mut().unwrap().kubelet = Some(KubernetesVersion::parse("v1.31.0").unwrap());
-    all[4].seen = Err(ProbeError::new("nobody answers"));
+    all[4].seen = Err(ProbeError::new("no response"));
 
     let errors = error_text(plan(&all, Some(&etcd(&["cp1", "cp2", "cp3"], 1)), false));
 
@@ -98,7 +98,7 @@ fn all_blockers_are_reported_at_once() {
     );
     assert!(errors.contains("cp2: the machine is arm64"), "{errors}");
     assert!(errors.contains("cp3: Talos v1.14.0 does not support Kubernetes v1.31.0"), "{errors}");
-    assert!(errors.contains("worker2: nobody answers"), "{errors}");
+    assert!(errors.contains("worker2: no response"), "{errors}");
 }
 
 #[test]
@@ -107,13 +107,13 @@ fn an_unhealthy_cluster_is_not_upgraded() {
     for one in &mut all {
         one.chosen = one.name == "worker1";
     }
-    all[2].seen = Err(ProbeError::new("nobody answers"));
+    all[2].seen = Err(ProbeError::new("no response"));
     let mut etcd = etcd(&["cp1", "cp2", "cp3"], 1);
-    etcd.members[1].health = Err(ProbeError::new("nobody answers"));
+    etcd.members[1].health = Err(ProbeError::new("no response"));
 
     let errors = error_text(plan(&all, Some(&etcd), false));
 
-    assert!(errors.contains("cp2: nobody answers"), "{errors}");
+    assert!(errors.contains("cp2: no response"), "{errors}");
     assert!(errors.contains("etcd: etcd's member on cp2 does not answer"), "{errors}");
     assert!(error_text(plan(&all, None, false)).contains("no control plane reports its health"));
 }

@@ -11,7 +11,7 @@ fn a_link_without_a_second_path_is_reported_as_a_single_point_of_failure() {
     let alone = outcome_of(&proof(&bare), &subject(&bare), "a:fab0");
     let wired = outcome_of(&proof(&with_spine), &subject(&with_spine), "leaf1:swp1");
 
-    assert_eq!(alone, Some((0, 1)), "leaf1 loses a, and nothing else leads there");
+    assert_eq!(alone, Some((0, 1)), "leaf1 loses a and has no other path");
     assert_eq!(wired, None);
 }
 
@@ -71,7 +71,7 @@ fn skipped_pairs_of_failures_have_no_new_losses() {
             let reported = of(&[*one, *other]) + of(&[*other, *one]) + of(&[*one]) + of(&[*other]);
             assert!(
                 lost <= reported,
-                "{} and {}: {lost} lost, {reported} told",
+                "{} and {}: {lost} lost, {reported} reported",
                 subject.name(*one),
                 subject.name(*other)
             );

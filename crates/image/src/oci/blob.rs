@@ -135,7 +135,7 @@ mod tests {
 
         assert!(blob.read_to_end(&mut Vec::new()).is_err());
 
-        let Err(OciError::Source { source, .. }) = blob.finish() else { panic!("not told") };
+        let Err(OciError::Source { source, .. }) = blob.finish() else { panic!("no error") };
         assert_eq!(source.to_string(), "the cable was pulled");
     }
 }

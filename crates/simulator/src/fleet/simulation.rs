@@ -421,7 +421,7 @@ impl Fleet {
         }
         let Some(number) = self.cluster_etcd_number(nth) else { return };
         let etcd = &self.etcds[number];
-        // Members join one after the other.
+        // Members join one at a time.
         if !self.has_quorum(etcd) || etcd.members.iter().any(|member| member.learner) {
             return;
         }

@@ -81,7 +81,7 @@ fn route(
     let table = spec::table(route.table, draft.talos);
     let metric = if route.metric == 0 { METRIC } else { route.metric };
     let family = gateway.family();
-    // A metric of 1024 is taken for none, also where it is written.
+    // A metric of 1024 counts as no metric, even if it is written.
     let priority = if family == "inet6" && metric == METRIC { 2 * METRIC } else { metric };
     let made = RouteSpec {
         link,

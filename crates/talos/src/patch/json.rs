@@ -145,7 +145,7 @@ fn read_one(operation: Value) -> Result<Operation, FormError> {
     Ok(Operation { name, path, from, value: fields.remove("value") })
 }
 
-/// Applies operations to a document, one after the other.
+/// Applies operations to a document in sequence.
 pub(crate) fn apply(operations: &[Operation], document: &mut Value) -> Result<(), JsonPatchError> {
     for operation in operations {
         operation.apply(document).map_err(|reason| JsonPatchError::Operation {

@@ -199,7 +199,7 @@ impl State {
     }
 }
 
-/// Applies patches to the text of a configuration, one after the other, and returns its documents.
+/// Applies patches to the text of a configuration in sequence, and returns its documents.
 pub fn apply(text: &str, patches: &[Patch], talos: &TalosVersion) -> Result<Vec<Value>, PatchError> {
     let base = "the configuration";
     let mut state = match patches.first().map(|patch| &patch.change) {

@@ -56,9 +56,9 @@ pub enum SopsError {
     /// Keys that ichor has no use for.
     #[error("it is encrypted for {0} only, and ichor opens age; add an age recipient with sops")]
     NoAge(String),
-    /// No key can decrypt it.
+    /// The section names no key that could decrypt it.
     #[error("no recipients: the section `sops` names no key")]
-    Nobody,
+    NoRecipients,
     /// An age file that is invalid, or not the original.
     #[error("the data key for {0} in sops.age is damaged, or was put there from elsewhere")]
     DamagedKey(String),

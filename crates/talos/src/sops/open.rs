@@ -57,7 +57,7 @@ impl SopsDocument {
         if groups.iter().all(|group| group.age.is_empty()) {
             let others: Vec<_> = groups.iter().flat_map(|group| group.others.clone()).collect();
             return Err(if others.is_empty() {
-                SopsError::Nobody
+                SopsError::NoRecipients
             } else {
                 SopsError::NoAge(others.join(", "))
             });
@@ -266,7 +266,7 @@ mod tests {
         file["sops"]["age"] = json!([]);
         assert_eq!(open(&file, &mine()), Err(SopsError::NoAge("PGP".to_owned())));
         file["sops"]["pgp"] = json!([]);
-        assert_eq!(open(&file, &mine()), Err(SopsError::Nobody));
+        assert_eq!(open(&file, &mine()), Err(SopsError::NoRecipients));
     }
 
     #[test]

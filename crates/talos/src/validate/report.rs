@@ -85,8 +85,11 @@ cluster: {controlPlane: {endpoint: 'https://a:6443'}}
 ";
         let report = Report::validate(text, &TalosVersion::parse("1.13").unwrap(), Mode::Cloud, false);
 
-        let found =
-            report.entries.iter().find(|entry| entry.issue.subject == "machine.kubelet.typo").expect("told");
+        let found = report
+            .entries
+            .iter()
+            .find(|entry| entry.issue.subject == "machine.kubelet.typo")
+            .expect("reported");
         assert_eq!((found.issue.severity, found.line), (Severity::Note, 6));
         assert!(!report.load_error);
     }

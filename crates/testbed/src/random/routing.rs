@@ -140,9 +140,9 @@ fn neighbor(
     given: Option<String>,
     secret: Option<bool>,
 ) -> BoxedStrategy<String> {
-    let asn = (asn(), any::<bool>()).prop_map(move |(asn, told)| match way {
+    let asn = (asn(), any::<bool>()).prop_map(move |(asn, is_written)| match way {
         NeighborKind::Router => None,
-        NeighborKind::Port => given.clone().or(told.then_some(asn)),
+        NeighborKind::Port => given.clone().or(is_written.then_some(asn)),
         NeighborKind::V4 | NeighborKind::V6 => given.clone().or(Some(asn)),
     });
     let native = daemon.is(Backend::Native);

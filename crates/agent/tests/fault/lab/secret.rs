@@ -27,7 +27,7 @@ fn a_password_is_neither_logged_nor_shown() {
     let (agent, log) = node.start_by("", "run --config /tmp/agent.json");
     let mut output = String::new();
     let refused = [
-        agent_config(" neighbor nobody knows\\n", " neighbor 192.0.2.1 password\\n"),
+        agent_config(" neighbor without a command\\n", " neighbor 192.0.2.1 password\\n"),
         agent_config(
             "",
             &format!(" neighbor 192.0.2.9 password {PASSWORD}\\n neighbor 192.0.2.1 passwort {PASSWORD}\\n"),

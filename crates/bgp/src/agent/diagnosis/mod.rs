@@ -1,4 +1,4 @@
-//! Diagnosis of sessions: what is wrong, and how to fix it.
+//! Diagnosis of sessions: the problem and its fix.
 //!
 //! [`diagnose`] examines a [`Session`] and its context on the node ([`SessionContext`]), from the cable upwards: a notification that closed a
 //! session yesterday explains nothing while its port is missing.

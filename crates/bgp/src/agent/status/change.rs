@@ -25,7 +25,7 @@ fn change(level: LogLevel, words: String) -> StatusChange {
     StatusChange { level, words }
 }
 
-/// The events between two statuses. Times and prefix counts always change and are no events.
+/// The events between two statuses. Times and prefix counts always change and are ignored.
 pub fn changes(before: &AgentStatus, after: &AgentStatus) -> Vec<StatusChange> {
     let mut found = Vec::new();
     found.extend(stage(before, after));

@@ -8,7 +8,7 @@ pub enum HealthError {
     /// The agent is starting.
     #[error("starting{}{}", if waiting.is_empty() { "" } else { ": " }, waiting.join("; "))]
     Starting {
-        /// What is missing.
+        /// The missing conditions.
         waiting: Vec<String>,
     },
     /// A program of the daemon hangs or has ended.

@@ -37,7 +37,7 @@ pub struct AgentStatus {
     pub stage: AgentStage,
     /// Why the node drains or leaves.
     pub reason: Option<String>,
-    /// What is missing or failing, one message each.
+    /// Missing and failing parts, one message each.
     pub waiting: Vec<String>,
     /// Sessions with the fabric and with the load balancer.
     pub sessions: Vec<SessionStatus>,

@@ -81,7 +81,7 @@ fn session(status: &SessionStatus) -> Vec<String> {
     ]
 }
 
-/// Rows below a heading and a rule. A cell may have several lines; empty columns are left out.
+/// Rows below a heading and a rule. A cell may have several lines; empty columns are omitted.
 fn align_columns(heading: &[&str], rows: &[Vec<String>]) -> String {
     let filled = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
     let filled: Vec<usize> = (0..heading.len()).filter(filled).collect();

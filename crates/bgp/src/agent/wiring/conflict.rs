@@ -172,7 +172,7 @@ fn pair_conflicts(pair: &VethLink, observed: &KernelState) -> Vec<Conflict> {
     conflicts
 }
 
-/// Both ends must be peers of each other, also before ours is moved into its namespace.
+/// Both ends must be peers of each other, even before ours is moved into its namespace.
 fn peer_conflict(pair: &VethLink, observed: &KernelState) -> Option<Conflict> {
     let (ours, theirs) = (pair.our_end(), pair.their_end());
     let waiting = LinkRef::on_node(&pair.ours.0);

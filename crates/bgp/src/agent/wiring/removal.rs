@@ -24,7 +24,7 @@ pub enum Removal {
     },
     /// The unreachable default route of a VRF.
     UnreachableDefault(UnreachableDefault),
-    /// A namespace, also one that was not completed.
+    /// A namespace, complete or not.
     Namespace {
         /// Its name.
         name: String,

@@ -20,7 +20,7 @@ const NAMED: [(u32, &str); 14] = [
     (65284, "no-peer"),
 ];
 
-/// The standard and the large communities, each as the value of a `set` line; none if there are none.
+/// The standard and the large communities, each as the value of a `set` line; none without communities.
 pub fn words(communities: &[Community]) -> (Option<String>, Option<String>) {
     let mut all: Vec<_> = communities.iter().map(numbers).collect();
     all.sort();

@@ -52,10 +52,10 @@ pub fn files(user: &User) {
     assert!(!desk.join("forgotten").exists());
 
     // Earlier files are not copied again.
-    fs::write(desk.join("report"), "of somebody else").unwrap();
+    fs::write(desk.join("report"), "of another user").unwrap();
     let nothing = inside("--file report", "false");
     assert_eq!(nothing.code, 1);
-    assert_eq!(fs::read_to_string(desk.join("report")).unwrap(), "of somebody else");
+    assert_eq!(fs::read_to_string(desk.join("report")).unwrap(), "of another user");
 }
 
 pub fn signals(user: &User) {

@@ -241,7 +241,7 @@ async fn a_silent_node_times_out_unless_its_log_is_followed() {
 
     let mut lines = node.dmesg(true, true);
     let waited = time::timeout(Duration::from_hours(1), lines.next()).await;
-    assert!(waited.is_err(), "whoever follows waits");
+    assert!(waited.is_err(), "a following client waits");
 }
 
 fn status(stage: &str) -> cosi::ResourceMessage {

@@ -9,7 +9,7 @@ use ichor_values::Issue;
 /// The report of one machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineReport {
-    /// The report of its daemon or agent, or why there is none.
+    /// The report of its daemon or agent, or why it is missing.
     pub daemon: Result<DaemonReport, ProbeError>,
     /// The sessions of its speaker, or why they are unknown; none without a speaker.
     pub speaker: Option<Result<Vec<Session>, ProbeError>>,

@@ -221,7 +221,7 @@ fn a_cluster_that_matches_its_file_passes_every_check() {
     assert_eq!(other, Vec::<&&CheckOutcome>::new());
     assert!(report.is_healthy());
     for check in CHECKS.iter().filter(|check| !EARLY_ALONE.contains(&check.id)) {
-        assert!(all.iter().any(|outcome| outcome.check == check.id), "{} concerns nobody", check.id);
+        assert!(all.iter().any(|outcome| outcome.check == check.id), "{} concerns no node", check.id);
     }
 }
 
@@ -231,7 +231,7 @@ fn cluster_checks_are_skipped_only_without_a_majority_of_control_planes() {
     let two = report_for(FILE, |seen| {
         silence(seen, "cp2");
         silence(seen, "cp3");
-        seen.kubernetes_api = Some(Err(ProbeError::new("nobody")));
+        seen.kubernetes_api = Some(Err(ProbeError::new("no response")));
     });
 
     assert!(matches!(verdict(&one, None, "etcd"), CheckResult::Passed { .. }));

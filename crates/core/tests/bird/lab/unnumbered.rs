@@ -89,10 +89,10 @@ fn goes_well_with(bird: Bird) {
         leafs[0].ask("ip link set to-node down && sleep 2");
         node.wait_for_sessions("fabric-eth0-", 0);
         leafs[0].ask("ip link set to-node up");
-        let mended = leafs[0].ask("date +%s").trim().parse::<u64>().unwrap();
+        let repaired = leafs[0].ask("date +%s").trim().parse::<u64>().unwrap();
         node.wait_for_sessions("fabric-eth0-", 1);
         let back = leafs[0].ask("date +%s").trim().parse::<u64>().unwrap();
-        assert!(back - mended < 30, "back after {} s", back - mended);
+        assert!(back - repaired < 30, "back after {} s", back - repaired);
     }
     speaker.run("pkill -9 bird");
 

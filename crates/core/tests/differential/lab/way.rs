@@ -57,7 +57,10 @@ impl Reality {
         let (mut next, mut length) = (BTreeSet::new(), 0);
         for path in paths.as_array().into_iter().flatten().filter(used) {
             let from = self.from(name, path);
-            assert!(from.is_some() || path["peerId"] == "(unspec)", "{name} has a route from nobody: {path}");
+            assert!(
+                from.is_some() || path["peerId"] == "(unspec)",
+                "{name} has a route of an unknown neighbour: {path}"
+            );
             next.insert(from.unwrap_or_else(|| ITSELF.to_owned()));
             length = path["path"].as_str().unwrap_or_default().split_whitespace().count();
         }

@@ -207,7 +207,7 @@ fn unnumbered_leafs_have_exactly_the_announced_routes() {
         ["198.51.100.0/24", "198.51.101.0/24", "2001:db8:1::/48"].iter().all(|net| node.contains(net)),
         "{node:?}"
     );
-    assert_eq!(table(&answers, "speaker").len(), scene.speaker.len(), "nothing is told to the speaker");
+    assert_eq!(table(&answers, "speaker").len(), scene.speaker.len(), "nothing is announced to the speaker");
 }
 
 /// IPv4 over the IPv6 session with the speaker, and a port on which the leaf connects.
@@ -233,7 +233,7 @@ fn both_families_of_a_speaker_over_ipv6_arrive() {
     let expected = expected(&node_file.model, &services, &Family::ALL);
     assert_eq!(learnt(&answers, "leaf1"), expected);
     assert_eq!(learnt(&answers, "leaf2"), expected);
-    assert_eq!(table(&answers, "speaker").len(), scene.speaker.len(), "nothing is told to the speaker");
+    assert_eq!(table(&answers, "speaker").len(), scene.speaker.len(), "nothing is announced to the speaker");
 }
 
 /// With a password, and with a filter that excludes the node's own addresses.
@@ -272,7 +272,7 @@ fn numbered_leafs_have_exactly_the_announced_routes_on_both_releases() {
         assert_eq!(
             table(&answers, "speaker").len(),
             scene.speaker.len(),
-            "{at}: nothing is told to the speaker"
+            "{at}: nothing is announced to the speaker"
         );
     }
 }

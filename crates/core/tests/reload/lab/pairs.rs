@@ -43,7 +43,7 @@ pub fn wrong(frr: Frr, confs: &[(String, String)]) -> Vec<String> {
         if !wrong.is_empty() {
             wrong.push(format!("{frr:?} {} -> {}", pair[0].0, pair[1].0));
             wrong
-                .extend(changes.iter().map(|(daemon, change)| format!("{daemon} was told: {}", change.line)));
+                .extend(changes.iter().map(|(daemon, change)| format!("{daemon} received: {}", change.line)));
             break;
         }
     }

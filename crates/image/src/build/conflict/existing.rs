@@ -30,7 +30,7 @@ pub(super) fn find_existing_conflicts(
     if extensions.is_empty() {
         return Ok(());
     }
-    let mut search = ExistingFiles { extensions, talos, seen: BTreeSet::new(), told: 0, found };
+    let mut search = ExistingFiles { extensions, talos, seen: BTreeSet::new(), reported: 0, found };
     let is_given = |name: &str| extensions.iter().any(|extension| extension.metadata.name == name);
     // The highest layer first: files it hides have no owner anymore.
     for layer in base.layers.iter().rev() {
@@ -49,7 +49,8 @@ struct ExistingFiles<'s> {
     talos: &'s TalosVersion,
     /// Paths that a higher layer has.
     seen: BTreeSet<String>,
-    told: usize,
+    /// The number of reported files.
+    reported: usize,
     found: &'s mut Vec<Conflict>,
 }
 
@@ -114,8 +115,8 @@ impl ExistingFiles<'_> {
     }
 
     fn tell(&mut self, owner: &str, path: &str, extension: &Extension) {
-        if self.told < MOST_FILES {
-            self.told += 1;
+        if self.reported < MOST_FILES {
+            self.reported += 1;
             let (path, name) = (format!("/{path}"), extension.metadata.name.clone());
             self.found.push(match owner {
                 TALOS => Conflict::Hides { path, name },

@@ -1,6 +1,6 @@
 //! A file system from a volume, or from a tree of folders and files.
 //!
-//! Files are stored one after the other, each folder before its children. Tables and folders are made in memory; the contents of files
+//! Files are stored in sequence, each folder before its children. Tables and folders are made in memory; the contents of files
 //! are not copied.
 
 use sha2::{Digest as _, Sha256};

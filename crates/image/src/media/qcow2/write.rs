@@ -96,7 +96,7 @@ impl<W: Write + Seek> Qcow2Writer<'_, W> {
 
     fn finish(mut self, size: u64) -> io::Result<()> {
         self.flush()?;
-        // The counts count themselves, too.
+        // The counts include their own clusters.
         let used = self.next;
         let (mut blocks, mut table) = (1, 1);
         while blocks * COUNTS < used + table + blocks {

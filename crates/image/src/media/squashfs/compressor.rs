@@ -17,7 +17,7 @@ const MOST_MEMORY: u32 = 8 << 20;
 /// Makes each of some blocks shorter, in their order: [`compress_in_order`], or the same on several processors.
 pub type CompressBlocks<'p> = &'p dyn Fn(&[Vec<u8>]) -> io::Result<Vec<Vec<u8>>>;
 
-/// Makes blocks shorter, one after the other.
+/// Compresses blocks in sequence.
 pub fn compress_in_order(blocks: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
     let mut presser = BlockCompressor::new()?;
     blocks.iter().map(|block| presser.press(block)).collect()

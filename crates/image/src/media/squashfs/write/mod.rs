@@ -128,7 +128,7 @@ pub fn write(
     Ok(())
 }
 
-/// The tables, one after the other.
+/// The tables, in sequence.
 struct TableWriter<'o, W> {
     out: &'o mut W,
     at: u64,

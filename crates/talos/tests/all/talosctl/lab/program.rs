@@ -28,7 +28,7 @@ impl Talosctl {
         Self { path, minor, release }
     }
 
-    /// Runs it in a folder, without the configuration of whoever runs the test.
+    /// Runs it in a folder, without the configuration of the user.
     pub(super) fn run(&self, folder: &Workplace, args: &[&str]) -> Answer {
         let mut command = Command::new(&self.path);
         command.args(args).current_dir(folder.path()).env("HOME", folder.path()).env_remove("TALOSCONFIG");
