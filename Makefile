@@ -7,12 +7,14 @@ FUZZ_SECONDS ?= 10
 # Real programs that tests run, see scripts/lab-parts.
 PARTS := etcd kubernetes crds metallb frr-k8s talos-1.13 talos-1.14 \
 	talosctl-1.11 talosctl-1.12 talosctl-1.13 talosctl-1.14 tofu sops
+# Those that only `make test-all` runs.
+LONG_PARTS :=
 JUDGE_CASES ?= 2000
 
 export ICHOR := $(abspath $(TARGET)/release/ichor)
 export ICHOR_AGENT := $(abspath $(TARGET)/release/ichor-agent)
 
-.PHONY: help demo demo-lab quick agent test check docs bench install fuzz fuzz-build fuzz-lock judge
+.PHONY: help demo demo-lab quick agent test test-all check docs bench install fuzz fuzz-build fuzz-lock judge
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -50,7 +52,12 @@ test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemo
 	@$(MAKE) --no-print-directory fuzz
 	@$(MAKE) --no-print-directory quick agent
 	cargo nextest run --workspace --locked --profile lab
-	$(PYTHON) scripts/tested $(TARGET)/nextest/lab/junit.xml
+	$(PYTHON) scripts/tested lab $(TARGET)/nextest/lab/junit.xml
+
+test-all: test ## Run everything, and the tests that take up to two hours more: whole clusters on real Talos and Kubernetes
+	@scripts/lab-parts $(LONG_PARTS)
+	cargo nextest run --workspace --locked --profile long
+	$(PYTHON) scripts/tested long $(TARGET)/nextest/long/junit.xml
 
 check: ## Look quickly: format, lints, docs, links, licences, house rules
 	@scripts/tools cc fmt clippy deny python
