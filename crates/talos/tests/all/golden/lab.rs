@@ -45,7 +45,7 @@ fn differences(one: &BTreeMap<PathBuf, Vec<u8>>, other: &BTreeMap<PathBuf, Vec<u
 }
 
 #[test]
-fn every_recorded_answer_is_that_of_talos_1_14() {
+fn every_recorded_answer_is_current() {
     let data = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"));
 
     let recorded = record(&data);
@@ -55,7 +55,7 @@ fn every_recorded_answer_is_that_of_talos_1_14() {
 }
 
 #[test]
-fn a_wrong_answer_is_replaced_by_that_of_talos_1_14() {
+fn a_wrong_answer_is_replaced() {
     let mut data = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"));
     let right = data.clone();
     let edits = [
