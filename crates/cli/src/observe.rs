@@ -226,7 +226,7 @@ async fn query_sessions(
     }
     let Some(service) = &expected.service else {
         let all = node.list::<BgpPeerStatus>().await?;
-        return Ok(Some(Ok(all.into_iter().map(|(_, it)| native_session(&it)).collect())));
+        return Ok(Some(Ok(all.iter().map(|(_, it)| SessionStatus::from_talos(it)).collect())));
     };
     let log = node.logs(service, LogTail { lines: Some(LOG_LINES), follow: false }).bytes().await;
     let log = match log {
@@ -252,17 +252,5 @@ fn agent_session(status: status::SessionStatus) -> SessionStatus {
         sent: session.sent,
         speaker: status.with == status::PeerRole::Speaker,
         trouble: status.trouble.map(|trouble| trouble.to_string()),
-    }
-}
-
-fn native_session(peer: &BgpPeerStatus) -> SessionStatus {
-    SessionStatus {
-        established: peer.is_established(),
-        state: peer.state.to_lowercase().replace('_', " "),
-        peer: format!("{} ({})", peer.peer, peer.instance),
-        received: peer.received,
-        sent: peer.advertised,
-        speaker: false,
-        trouble: None,
     }
 }

@@ -123,8 +123,7 @@ fn node_files_are_complete_and_private() {
 #[test]
 fn warnings_of_talos_are_printed_with_their_patch() {
     let files = "machine: {files: [{path: /var/motd, permissions: 0o644, op: create, content: hello}]}\n";
-    let cluster =
-        cluster(&[("ichor.yaml", &CLUSTER.replace("v1.13.9", "v1.14.0-rc.1")), ("patch.yaml", files)]);
+    let cluster = cluster(&[("ichor.yaml", &CLUSTER.replace("v1.13.9", "v1.14.1")), ("patch.yaml", files)]);
 
     let built = ichor(cluster.path(), "build");
     let checked = ichor(cluster.path(), "check --json");
@@ -285,17 +284,22 @@ fn an_inline_patch_keeps_its_text_and_a_conflict_names_its_patch() {
 
     let inline = "patches: [{inline: {persist: false}}]";
     let folder = cluster(&[("ichor.yaml", &CLUSTER.replace("patches: [patch.yaml]", inline))]);
-    let run = ichor(folder.path(), "build");
-    refused(&run, &folder, 1, "defaults.patches[0]");
-    assert_eq!(run.stdout.lines().count(), 1, "printed once for both nodes: {}", run.stdout);
+    for command in ["check", "build"] {
+        let run = ichor(folder.path(), command);
+        refused(&run, &folder, 1, "defaults.patches[0]");
+        let count = run.stdout.matches("error[patch-value]").count();
+        assert_eq!(count, 1, "printed once for both nodes: {}", run.stdout);
+    }
 }
 
 #[test]
 fn an_unknown_release_is_refused() {
     let folder = cluster(&[("ichor.yaml", &CLUSTER.replace("v1.13.9", "v1.15.0"))]);
-    let run = ichor(folder.path(), "build");
-    assert_eq!(run.code, 1, "{}", run.all());
-    assert!(run.all().contains("1.11 to 1.14"), "{}", run.all());
+    for command in ["check", "build"] {
+        let run = ichor(folder.path(), command);
+        assert_eq!(run.code, 1, "{}", run.all());
+        assert!(run.all().contains("ichor supports v1.11 to v1.14, not v1.15.0"), "{}", run.all());
+    }
     assert_eq!(ichor(folder.path(), "build nowhere.yaml").code, 2);
 }
 

@@ -67,7 +67,7 @@ fn openssl_verifies(folder: &Path, bundle: &Bundle, admin: &str) -> bool {
 #[test]
 fn new_secrets_are_complete_and_encrypted() {
     let folder = folder(&[]);
-    let made = run(folder.path(), &format!("secrets new --talos v1.14.0-rc.1 --age {RECIPIENT}"));
+    let made = run(folder.path(), &format!("secrets new --talos v1.14.1 --age {RECIPIENT}"));
 
     assert_eq!(
         (made.code, made.stdout.as_str()),

@@ -168,7 +168,7 @@ fn configurations_are_validated_as_by_each_release() {
     // The crate `talos` tests every mode on every release.
     let all = ["metal", "metal-strict", "cloud", "cloud-strict", "container", "container-strict"];
     for (release, modes) in
-        [("v1.11.5", &all[..1]), ("v1.12.4", &all[1..2]), ("v1.13.9", &all[..]), ("v1.14.0-rc.1", &all[..1])]
+        [("v1.11.5", &all[..1]), ("v1.12.4", &all[1..2]), ("v1.13.9", &all[..]), ("v1.14.1", &all[..1])]
     {
         for mode in modes {
             let option = mode.replace("-strict", " --strict");
@@ -201,7 +201,7 @@ fn patches_are_applied_as_by_each_release() {
             .map(|nth| format!("patch-{nth}.yaml"))
             .take_while(|name| case.join(name).exists())
             .collect();
-        for release in ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"] {
+        for release in ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.1"] {
             let words = format!("talos patch base.yaml {} --talos {release}", patches.join(" "));
             let run = ichor(&case, &words);
 

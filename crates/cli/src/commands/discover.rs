@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use futures_util::{StreamExt as _, stream};
-use ichor_core::observe::discovered_machine::{DiscoveredMachine, DiscoveryState, HEADING, new_nodes_yaml};
+use ichor_core::observe::discovered_machine::{
+    DiscoveredMachine, DiscoveryState, HEADING, merge_addresses, new_nodes_yaml,
+};
 use ichor_talos::api::PORT;
 use ichor_talos::resource::{Disk, HostnameStatus, LinkStatus, SystemInformation};
 use ipnet::IpNet;
@@ -36,8 +38,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 ///
 /// The command probes port 50000 of every address of the given prefixes. In an IPv6 prefix shorter than /112 it probes only the
 /// addresses in the neighbour table of this host. Without PREFIX and --leases it scans the node networks of the cluster file
-/// (network.node). Each machine reports its MAC addresses, disks and links, and is matched to a node by MAC address. Machines that are
-/// not in the file are printed as YAML to paste into it. The command is read-only.
+/// (network.node). Each machine reports its MAC addresses, disks and links, and is matched to a node by MAC address. A machine with
+/// several addresses is listed once. Machines that are not in the file are printed as YAML to paste into it. The command is read-only.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "The fingerprint is that of the Talos console and of `talosctl\n--cert-fingerprint`.\n\n\
@@ -127,15 +129,14 @@ async fn search(
             found
         }
     });
-    let mut found: Vec<DiscoveredMachine> =
-        probes.buffer_unordered(MAX_PARALLEL).filter_map(async |found| found).collect().await;
+    let found = probes.buffer_unordered(MAX_PARALLEL).filter_map(async |found| found).collect().await;
     drop(progress);
+    let mut found = merge_addresses(found);
     if let Some(project) = project {
         for machine in &mut found {
             machine.match_node(&project.plan);
         }
     }
-    found.sort_by_key(|it| it.address);
     Ok(found)
 }
 

@@ -13,7 +13,7 @@ use crate::simulated::steps;
 #[test]
 fn an_upgrade_stops_at_a_lost_node_and_resumes_when_it_is_back() {
     let nodes = cluster(5, "--talos v1.13.9");
-    want(&nodes, "v1.13.9", "v1.14.0-rc.1");
+    want(&nodes, "v1.13.9", "v1.14.1");
     nodes.fault("worker1:late-reboot:60s");
 
     let stopped = run(&nodes, "upgrade --yes --timeout 4s");
@@ -33,7 +33,7 @@ fn an_upgrade_stops_at_a_lost_node_and_resumes_when_it_is_back() {
 
     let event_log = upgrade(&nodes);
 
-    assert_eq!(releases(&nodes), ["v1.14.0-rc.1"; 5]);
+    assert_eq!(releases(&nodes), ["v1.14.1"; 5]);
     // The node runs the new release and is still cordoned.
     assert_eq!(steps(&event_log)[0], ("worker1", "uncordon"));
     assert!(steps(&event_log).iter().all(|(node, step)| *node == "worker2" || *step == "uncordon"));
@@ -42,7 +42,7 @@ fn an_upgrade_stops_at_a_lost_node_and_resumes_when_it_is_back() {
 #[test]
 fn a_killed_upgrade_is_resumed() {
     let nodes = cluster(5, "--talos v1.13.9");
-    want(&nodes, "v1.13.9", "v1.14.0-rc.1");
+    want(&nodes, "v1.13.9", "v1.14.1");
     for moment in [
         ("install", "done"),
         ("drain", "done"),
@@ -65,7 +65,7 @@ fn a_killed_upgrade_is_resumed() {
 
     upgrade(&nodes);
 
-    assert_eq!(releases(&nodes), ["v1.14.0-rc.1"; 5]);
+    assert_eq!(releases(&nodes), ["v1.14.1"; 5]);
     let left = run(&nodes, "upgrade --dry-run");
     assert_eq!(left.code, 0, "{}", left.all());
     nodes.assert_up();

@@ -46,11 +46,11 @@ fn nodes_of_1_12_are_upgraded_by_a_single_call() {
 #[test]
 fn nodes_of_1_13_are_drained_and_uncordoned_by_ichor() {
     let nodes = cluster(5, "--talos v1.13.9");
-    want(&nodes, "v1.13.9", "v1.14.0-rc.1");
+    want(&nodes, "v1.13.9", "v1.14.1");
 
     let event_log = upgrade(&nodes);
 
-    assert_eq!(releases(&nodes), ["v1.14.0-rc.1"; 5]);
+    assert_eq!(releases(&nodes), ["v1.14.1"; 5]);
     let worker: Vec<_> =
         steps(&event_log).into_iter().filter(|(node, _)| *node == "worker1").map(|(_, step)| step).collect();
     assert_eq!(
@@ -72,14 +72,14 @@ fn nodes_of_1_13_are_drained_and_uncordoned_by_ichor() {
 #[test]
 fn obstacles_are_reported_together_and_nothing_is_changed() {
     let nodes = cluster(3, "--talos v1.12.4");
-    want(&nodes, "v1.12.4", "v1.14.0-rc.1");
+    want(&nodes, "v1.12.4", "v1.14.1");
     let far = run(&nodes, "upgrade --yes");
-    want(&nodes, "v1.14.0-rc.1", "v1.11.6");
+    want(&nodes, "v1.14.1", "v1.11.6");
     let back = run(&nodes, "upgrade --yes");
 
     assert_eq!((far.code, back.code), (1, 1));
     assert!(
-        far.stdout.contains("cp1: from v1.12.4 to v1.14.0-rc.1 is more than one minor release"),
+        far.stdout.contains("cp1: from v1.12.4 to v1.14.1 is more than one minor release"),
         "{}",
         far.all()
     );
@@ -101,7 +101,7 @@ fn a_script_without_yes_is_refused() {
 #[test]
 fn a_cluster_without_quorum_is_not_rebooted() {
     let nodes = cluster(5, "--talos v1.13.9");
-    want(&nodes, "v1.13.9", "v1.14.0-rc.1");
+    want(&nodes, "v1.13.9", "v1.14.1");
     power(&nodes, "cp2", "off");
 
     let run = run(&nodes, "upgrade --yes --only worker1");
@@ -114,16 +114,14 @@ fn a_cluster_without_quorum_is_not_rebooted() {
 #[test]
 fn a_node_that_rolls_back_is_reported_as_a_failure() {
     let nodes = cluster(5, "--talos v1.13.9");
-    want(&nodes, "v1.13.9", "v1.14.0-rc.1");
+    want(&nodes, "v1.13.9", "v1.14.1");
     nodes.fault("worker1:fall-back");
 
     let stopped = run(&nodes, "upgrade --yes --only worker1");
 
     assert_eq!(stopped.code, 1, "{}", stopped.all());
     assert!(
-        stopped
-            .stderr
-            .contains("the node fell back to v1.13.9: v1.14.0-rc.1 was installed, but did not boot"),
+        stopped.stderr.contains("the node fell back to v1.13.9: v1.14.1 was installed, but did not boot"),
         "{}",
         stopped.all()
     );
@@ -132,7 +130,7 @@ fn a_node_that_rolls_back_is_reported_as_a_failure() {
 #[test]
 fn a_failed_installer_is_reported_with_its_exit_code_without_a_reboot() {
     let nodes = cluster(3, "--talos v1.13.9");
-    want(&nodes, "v1.13.9", "v1.14.0-rc.1");
+    want(&nodes, "v1.13.9", "v1.14.1");
     nodes.fault("cp2:fail-install");
     nodes.fault("cp1:fail-install");
     nodes.fault("cp3:fail-install");
@@ -147,7 +145,7 @@ fn a_failed_installer_is_reported_with_its_exit_code_without_a_reboot() {
 #[test]
 fn pods_that_cannot_be_evicted_prevent_the_reboot_and_the_node_is_uncordoned() {
     let nodes = cluster(4, "--talos v1.13.9");
-    want(&nodes, "v1.13.9", "v1.14.0-rc.1");
+    want(&nodes, "v1.13.9", "v1.14.1");
     nodes.fault("worker1:keep-pods");
 
     let stopped = run(&nodes, "upgrade --yes --only worker1 --drain-timeout 2s");

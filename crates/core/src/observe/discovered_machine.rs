@@ -17,6 +17,9 @@ use ichor_values::Mac;
 pub struct DiscoveredMachine {
     /// Its address.
     pub address: IpAddr,
+    /// Its other probed addresses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_addresses: Vec<IpAddr>,
     /// Its state.
     pub state: DiscoveryState,
     /// The fingerprint of its certificate.
@@ -97,6 +100,7 @@ impl DiscoveredMachine {
     pub fn new(address: IpAddr, state: DiscoveryState, fingerprint: Pin) -> Self {
         Self {
             address,
+            other_addresses: Vec::new(),
             state,
             fingerprint,
             node: None,
@@ -109,6 +113,14 @@ impl DiscoveredMachine {
             ports: Vec::new(),
             disks: Vec::new(),
         }
+    }
+
+    /// Whether both are one machine with two addresses. Ports decide; without them, the certificate.
+    fn is_same_machine(&self, other: &Self) -> bool {
+        if self.ports.is_empty() || other.ports.is_empty() {
+            return self.fingerprint == other.fingerprint;
+        }
+        self.ports.iter().any(|port| other.ports.iter().any(|it| it.mac == port.mac))
     }
 
     /// Adds its ports; virtual links are ignored.
@@ -185,8 +197,9 @@ impl DiscoveredMachine {
         });
         let disks = self.disks.iter().map(|disk| format!("{} {}", disk.path, disk.pretty));
         let lines = |all: Vec<String>| all.join("\n");
+        let addresses = [&self.address].into_iter().chain(&self.other_addresses).map(ToString::to_string);
         vec![
-            self.address.to_string(),
+            lines(addresses.collect()),
             state,
             node,
             self.talos.clone().unwrap_or_default(),
@@ -219,6 +232,21 @@ impl DiscoveredMachine {
             self.address
         )
     }
+}
+
+/// Machines in the order of their addresses, each one once with all its addresses. The answer at its first address without a
+/// failed query is kept.
+pub fn merge_addresses(mut found: Vec<DiscoveredMachine>) -> Vec<DiscoveredMachine> {
+    found.sort_by_key(|it| (it.note.is_some(), it.address));
+    let mut machines: Vec<DiscoveredMachine> = Vec::new();
+    for machine in found {
+        match machines.iter_mut().find(|known| known.is_same_machine(&machine)) {
+            Some(known) => known.other_addresses.push(machine.address),
+            None => machines.push(machine),
+        }
+    }
+    machines.sort_by_key(|it| it.address);
+    machines
 }
 
 /// The heading of [`DiscoveredMachine::row`].
@@ -311,6 +339,35 @@ mod tests {
             "eth0 02:00:00:00:00:07 (no carrier)\neth1 02:00:00:00:01:07 (no carrier)"
         );
         assert_eq!(known.row()[5], "/dev/vda 11 GB");
+    }
+
+    #[test]
+    fn a_machine_with_several_addresses_is_one_machine() {
+        let at = |address: &str, machine: DiscoveredMachine| DiscoveredMachine {
+            address: address.parse().unwrap(),
+            ..machine
+        };
+        let mut other_key = at("fd00:101::7", machine(7));
+        other_key.fingerprint = Pin::of_key(b"another");
+        let foreign = |address| DiscoveredMachine {
+            state: DiscoveryState::Other,
+            ports: Vec::new(),
+            ..at(address, machine(9))
+        };
+        let failed = DiscoveredMachine { note: Some("no answer".into()), ..machine(7) };
+
+        let found = merge_addresses(vec![
+            foreign("fd00:101::9"),
+            machine(8),
+            other_key,
+            failed,
+            at("10.0.1.7", machine(7)),
+            foreign("10.0.0.9"),
+        ]);
+
+        let addresses: Vec<_> = found.iter().map(|it| it.row()[0].clone()).collect();
+        assert_eq!(addresses, ["10.0.0.8", "10.0.0.9\nfd00:101::9", "10.0.1.7\nfd00:101::7\n10.0.0.7"]);
+        assert!(found.iter().all(|it| it.note.is_none()), "{found:?}");
     }
 
     #[test]

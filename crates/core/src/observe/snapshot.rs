@@ -2,8 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::render::native::instance::WORKLOAD;
 use ichor_talos::peer::Pin;
-use ichor_talos::resource::ExtensionStatus;
+use ichor_talos::resource::{BgpPeerStatus, ExtensionStatus};
 
 /// The outcome of querying a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -140,6 +141,21 @@ pub struct SessionStatus {
     /// The problem and its remedy.
     #[serde(rename = "problem", skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+}
+
+impl SessionStatus {
+    /// A session of Talos' own BGP.
+    pub fn from_talos(peer: &BgpPeerStatus) -> Self {
+        Self {
+            established: peer.is_established(),
+            state: peer.state.to_lowercase().replace('_', " "),
+            peer: format!("{} ({})", peer.peer, peer.instance),
+            received: peer.received,
+            sent: peer.advertised,
+            speaker: peer.instance == WORKLOAD,
+            trouble: None,
+        }
+    }
 }
 
 /// The role of a peer as the agent's status names it.

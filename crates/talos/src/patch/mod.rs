@@ -324,7 +324,7 @@ mod tests {
 
     use super::*;
 
-    const TALOS: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+    const TALOS: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.1"];
 
     fn patched(base: &str, patch: &str, talos: &str) -> Result<Vec<Value>, PatchError> {
         let talos = TalosVersion::parse(talos).unwrap();

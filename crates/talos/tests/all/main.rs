@@ -7,6 +7,7 @@
 
 mod api_wire;
 mod clusters;
+mod golden;
 mod kubernetes;
 mod patches;
 mod round_trip;

@@ -10,7 +10,7 @@ use ichor_values::TalosVersion;
 use ichor_values::go_yaml::emit::emit_all;
 use serde_json::Value;
 
-const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"];
+const RELEASES: [&str; 4] = ["v1.11.5", "v1.12.4", "v1.13.9", "v1.14.1"];
 
 fn cases() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/patches");

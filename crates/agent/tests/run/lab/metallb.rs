@@ -164,7 +164,7 @@ fn services_of_metallb_in_native_mode_reach_the_fabric() {
 /// IPv4 over an IPv6 link needs extended next hop, for which MetalLB has no key.
 #[test]
 fn services_of_metallb_with_frr_k8s_reach_the_fabric_over_ipv6() {
-    let cluster = replaced(&cluster(), "{mode: native}", "{mode: frr-k8s}");
+    let cluster = replaced(&cluster(), "{mode: native, ", "{mode: frr-k8s, ");
     let link = "link: {ours: \"fd00:10:aa::\", theirs: \"fd00:10:aa::1\", mtu: 1500}";
     let cluster = replaced(&cluster, "link: {mtu: 1500}", link);
     let cluster = replaced(&cluster, "[203.0.113.0/24]", "[203.0.113.0/24, \"2001:db8:113::/120\"]");

@@ -53,6 +53,14 @@ pub struct RenderedConfig {
     pub warnings: Vec<NodeWarning>,
 }
 
+/// Why a release rejects a configuration.
+pub(crate) struct ConfigRejection {
+    /// The patch of the cluster file that causes it, if any.
+    pub(crate) patch: Option<String>,
+    /// The reason.
+    pub(crate) reason: String,
+}
+
 /// Renders configurations.
 pub struct Renderer<'a> {
     inputs: RenderInputs<'a>,
@@ -164,23 +172,47 @@ impl<'a> Renderer<'a> {
 
     /// Why the node's release rejects its configuration, each error with the patch that causes it.
     fn attribute_errors(&self, node: &NodePlan, routing: &RoutingResult) -> Vec<Issue> {
-        let at = node.path("");
         let mut errors = Vec::new();
-        let mut config = self.unpatched(node, routing, &mut errors);
-        let mut known = config_errors(&config, node);
-        errors.extend(known.iter().map(|reason| Issue::error(&at, reason)));
+        let rejections = self.rejections(node, routing, &mut errors);
+        errors.extend(rejections.into_iter().map(|rejection| {
+            let reason = match rejection.patch {
+                Some(patch) => format!("{patch}: with this patch {}", rejection.reason),
+                None => rejection.reason,
+            };
+            Issue::error(node.path(""), reason)
+        }));
+        errors
+    }
+
+    /// The patches of a node for which its release rejects the configuration.
+    pub(crate) fn patch_rejections(&self, node: &NodePlan) -> Vec<ConfigRejection> {
+        // The errors are those of rendering, without a patch.
+        let mut rejections = self.rejections(node, &self.routing(node), &mut Vec::new());
+        rejections.retain(|rejection| rejection.patch.is_some());
+        rejections
+    }
+
+    fn rejections(
+        &self,
+        node: &NodePlan,
+        routing: &RoutingResult,
+        errors: &mut Vec<Issue>,
+    ) -> Vec<ConfigRejection> {
+        let mut config = self.unpatched(node, routing, errors);
+        let found = config_errors(&config, node);
+        let mut rejections: Vec<_> =
+            found.into_iter().map(|reason| ConfigRejection { patch: None, reason }).collect();
         for patch in self.patches.node_patches(node) {
             if let Err(error) = patch.apply(&mut config, &self.inputs.plan.cluster.contract.value) {
-                errors.push(Issue::error(&at, error.to_string()));
+                errors.push(node_issue(node, &error));
             }
             for reason in config_errors(&config, node) {
-                if !known.contains(&reason) {
-                    errors.push(Issue::error(&at, format!("{}: with this patch {reason}", patch.name)));
-                    known.push(reason);
+                if !rejections.iter().any(|known| known.reason == reason) {
+                    rejections.push(ConfigRejection { patch: Some(patch.name.clone()), reason });
                 }
             }
         }
-        errors
+        rejections
     }
 
     /// Adds to each warning the patch that causes it.

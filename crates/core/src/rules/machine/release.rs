@@ -10,10 +10,10 @@ pub(super) const RULES: &[Rule] = &[UNKNOWN, UNKNOWN_RELEASE, WITHOUT_PATCH, WIN
 
 const UNKNOWN: Rule = Rule {
     id: "talos-unknown",
-    severity: Severity::Warning,
+    severity: Severity::Error,
     summary: "ichor does not know the Talos release",
-    failure: "A newer release may have moved sections of the configuration into other documents. It accepts what ichor \
-              writes for an earlier release and ignores a part of it.",
+    failure: "A newer release may have moved sections of the configuration into other documents. It would accept what ichor \
+              writes for an earlier release and ignore a part of it, so `ichor build` writes nothing.",
     fix: "use a release that ichor supports, or a newer ichor",
     check: check_unknown,
 };

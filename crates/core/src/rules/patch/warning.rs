@@ -1,4 +1,4 @@
-//! Talos' warnings about accepted configurations. They appear only for complete configurations, not for a patch alone.
+//! Talos' errors and warnings about the configurations of nodes. They appear only for complete configurations, not for a patch alone.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,15 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng as _;
 
 use super::ConfigPatch;
-use crate::render::machine::encrypted_patches;
+use crate::plan::NodePlan;
+use crate::render::machine::{ConfigRejection, NodeWarning, encrypted_patches};
 use crate::render::tree::{PatchTexts, RenderInputs, Renderer};
 use crate::rules::affected_nodes::AffectedNodes;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::secrets::Bundle;
 use ichor_values::Moment;
 
-pub(in crate::rules) const RULES: &[Rule] = &[PATCH_WARNING];
+pub(in crate::rules) const RULES: &[Rule] = &[PATCH_WARNING, PATCH_VALUE];
 
 const PATCH_WARNING: Rule = Rule {
     id: "patch-warning",
@@ -25,8 +26,41 @@ const PATCH_WARNING: Rule = Rule {
     check: check_patch_warnings,
 };
 
-/// Renders one node of each class that has patches, with placeholder secrets.
+const PATCH_VALUE: Rule = Rule {
+    id: "patch-value",
+    severity: Severity::Error,
+    summary: "Talos rejects a value that a patch brings",
+    failure: "The key and its type are right, but Talos rejects the whole configuration, such as for the address `10.0.0.1/33`. \
+              `ichor build` writes nothing.",
+    fix: "correct the value; `ichor talos validate` checks whole configurations",
+    check: check_patch_values,
+};
+
+/// Something that Talos reports about a configuration: the name of the patch that brings it, and the text.
+type PatchRemark = (String, String);
+
 fn check_patch_warnings(context: &RuleContext<'_>, findings: &mut Findings) {
+    check_patched_nodes(context, findings, |renderer, node| {
+        // The rule about values and the build report errors.
+        let warnings = renderer.machine(node).map_or_else(|_| Vec::new(), |rendered| rendered.warnings);
+        let remark = |mut warning: NodeWarning| Some((warning.patch.take()?, warning.to_string()));
+        warnings.into_iter().filter_map(remark).collect()
+    });
+}
+
+fn check_patch_values(context: &RuleContext<'_>, findings: &mut Findings) {
+    check_patched_nodes(context, findings, |renderer, node| {
+        let remark = |rejection: ConfigRejection| Some((rejection.patch?, rejection.reason));
+        renderer.patch_rejections(node).into_iter().filter_map(remark).collect()
+    });
+}
+
+/// Renders one node of each class that has patches, with placeholder secrets, and reports each remark once.
+fn check_patched_nodes(
+    context: &RuleContext<'_>,
+    findings: &mut Findings,
+    remarks: impl Fn(&Renderer<'_>, &NodePlan) -> Vec<PatchRemark>,
+) {
     let patches = &context.attachments.patches;
     if patches.iter().next().is_none() {
         return;
@@ -46,28 +80,26 @@ fn check_patch_warnings(context: &RuleContext<'_>, findings: &mut Findings) {
     };
     // Other rules and the build report rendering errors.
     let Ok(renderer) = Renderer::new(inputs) else { return };
-    let mut warnings: BTreeMap<(usize, String), (&ConfigPatch, Vec<usize>)> = BTreeMap::new();
+    let mut found: BTreeMap<(usize, String), (&ConfigPatch, Vec<usize>)> = BTreeMap::new();
     for (node, kind) in context.plan.by_class() {
         if patches.in_settings(node.written()).next().is_none() {
             continue;
         }
-        let Ok(rendered) = renderer.machine(node) else { continue };
-        for mut warning in rendered.warnings {
-            let Some(name) = warning.patch.take() else { continue };
+        for (name, remark) in remarks(&renderer, node) {
             let own = patches.in_settings(node.written()).find(|patch| is_named(patch, &name));
             let Some((nth, patch)) =
                 own.and_then(|own| patches.iter().enumerate().find(|(_, it)| it.place == own.place))
             else {
                 continue;
             };
-            let (_, nodes) = warnings.entry((nth, warning.to_string())).or_insert((patch, Vec::new()));
+            let (_, nodes) = found.entry((nth, remark)).or_insert((patch, Vec::new()));
             nodes.extend(&kind.nodes);
         }
     }
-    for ((_, warning), (patch, mut nodes)) in warnings {
+    for ((_, remark), (patch, mut nodes)) in found {
         nodes.sort_unstable();
         let names = AffectedNodes::from_numbers(context.plan, &nodes).names();
-        findings.add(&patch.key, patch.place, patch.message(format!("{warning}: {names}")));
+        findings.add(&patch.key, patch.place, patch.message(format!("{remark}: {names}")));
     }
 }
 

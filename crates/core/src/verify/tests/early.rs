@@ -38,6 +38,45 @@ fn a_machine_with_boot_media_is_checked_before_installation() {
 }
 
 #[test]
+fn a_speaker_is_not_expected_before_installation() {
+    /// Talos' own BGP, whose sessions are those of Talos 1.14 in maintenance mode.
+    const NATIVE: &str = "\
+cluster: {name: sol, id: 101, talos: v1.14.1}
+fabric: {routers: [{name: leaf1, asn: 65101}]}
+routing: {backend: native, workload: {speaker: metallb, metallb: {version: 0.16.1}}}
+boot: {from: cidata}
+nodes: [{name: cp1, role: controlplane, index: 11, macs: [\"02:00:00:00:00:01\"]}]
+";
+    let peer = |instance: &str, peer: &str, state: &str| {
+        let (instance, peer, state) = (instance.into(), peer.into(), state.into());
+        SessionStatus::from_talos(&BgpPeerStatus { instance, peer, state, received: 3, advertised: 1 })
+    };
+    let sessions = [
+        peer("fabric", "eth0", "ESTABLISHED"),
+        peer("load-balancer", "fda1:b2c3:d4e5:101::1", "BGP_FSM_ACTIVE"),
+    ];
+    let early = report_for(NATIVE, |seen| {
+        set_maintenance(seen, Some("v1.14.1"));
+        snapshot_of(seen, "cp1").sessions = Some(sessions.to_vec());
+    });
+    let installed = report_for(NATIVE, |seen| {
+        let snapshot = snapshot_of(seen, "cp1");
+        (snapshot.sessions, snapshot.extensions) = (Some(sessions.to_vec()), None);
+    });
+
+    for report in [&early, &installed] {
+        let evidence = "eth0 (fabric) is established, 3 prefixes received, 1 sent".to_owned();
+        assert_eq!(*verdict(report, CP1, "sessions"), CheckResult::Passed { evidence });
+    }
+    assert!(early.nodes[0].checks.iter().all(|outcome| outcome.check != "speaker"), "{early:?}");
+    let CheckResult::Failed { evidence, remedy } = verdict(&installed, CP1, "speaker") else {
+        panic!("{installed:?}")
+    };
+    assert_eq!(evidence, "fda1:b2c3:d4e5:101::1 (load-balancer) is bgp fsm active");
+    assert!(remedy.contains("check that the speaker runs on the node"), "{remedy}");
+}
+
+#[test]
 fn unread_boot_media_are_the_root_cause() {
     /// A change of the observations.
     type Mutation = fn(&mut NodeDetail);

@@ -16,7 +16,7 @@ use crate::probe::ProbeError;
 use ichor_bgp::agent::Session;
 use ichor_bgp::agent::session::SessionState;
 use ichor_talos::kubernetes::KubeNode;
-use ichor_talos::resource::{AddressStatus, LinkStatus, PlatformMetadata, RouteStatus};
+use ichor_talos::resource::{AddressStatus, BgpPeerStatus, LinkStatus, PlatformMetadata, RouteStatus};
 
 /// Three control planes with routing and a worker in an overlay, with all features that checks use.
 const FILE: &str = "\

@@ -64,7 +64,7 @@ fn a_machine_with_a_disk_image_applies_its_configuration_immediately() {
 
 #[test]
 fn every_release_accepts_its_own_configurations() {
-    for talos in ["v1.11.2", "v1.12.4", "v1.13.9", "v1.14.0-rc.1"] {
+    for talos in ["v1.11.2", "v1.12.4", "v1.13.9", "v1.14.1"] {
         let mut trial = TestCluster::new(talos, 1, 1);
         trial.pass(10);
 
@@ -124,7 +124,7 @@ fn apply_modes_depend_on_the_release() {
     let mut old = TestCluster::new("v1.12.4", 1, 0);
     old.pass(10);
     let documents = old.documents(0);
-    let mut new = TestCluster::new("v1.14.0-rc.1", 1, 0);
+    let mut new = TestCluster::new("v1.14.1", 1, 0);
     new.pass(10);
     new.apply(0).unwrap();
     new.pass(60);

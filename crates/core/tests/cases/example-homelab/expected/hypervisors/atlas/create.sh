@@ -3,11 +3,11 @@
 set -eu
 
 # Required ISO images:
-# local:iso/talos-v1.11.2-bc202d16b682-metal-amd64.iso from https://factory.talos.dev/image/bc202d16b682f9fdabe998e448e9e90db83226a66f878707ac5b6778b1ec302b/v1.11.2/metal-amd64.iso
-# local:iso/talos-v1.11.2-616e4dfabf43-metal-amd64.iso from https://factory.talos.dev/image/616e4dfabf43df977f5ffeee4e1505cd91eadb4ff778236908440dcdd91e1bfb/v1.11.2/metal-amd64.iso
-# local:iso/talos-v1.11.2-ab73025c0d86-metal-amd64.iso from https://factory.talos.dev/image/ab73025c0d8675ed5385495a40de92a45b13150ca33a6326b803241afd137e42/v1.11.2/metal-amd64.iso
-# local:iso/talos-v1.11.2-51764550d2df-metal-amd64.iso from https://factory.talos.dev/image/51764550d2df765c0d94c7f9a8968126da7b14d29834b8e5aba6bd028bc5c024/v1.11.2/metal-amd64.iso
-# local:iso/talos-v1.11.2-d727c901c9e3-metal-amd64.iso from https://factory.talos.dev/image/d727c901c9e31f3da5f7158d06c290a63ba841a7dbf7e37c71b80c8b0d3e1986/v1.11.2/metal-amd64.iso
+# local:iso/talos-v1.14.1-bc202d16b682-metal-amd64.iso from https://factory.talos.dev/image/bc202d16b682f9fdabe998e448e9e90db83226a66f878707ac5b6778b1ec302b/v1.14.1/metal-amd64.iso
+# local:iso/talos-v1.14.1-616e4dfabf43-metal-amd64.iso from https://factory.talos.dev/image/616e4dfabf43df977f5ffeee4e1505cd91eadb4ff778236908440dcdd91e1bfb/v1.14.1/metal-amd64.iso
+# local:iso/talos-v1.14.1-ab73025c0d86-metal-amd64.iso from https://factory.talos.dev/image/ab73025c0d8675ed5385495a40de92a45b13150ca33a6326b803241afd137e42/v1.14.1/metal-amd64.iso
+# local:iso/talos-v1.14.1-51764550d2df-metal-amd64.iso from https://factory.talos.dev/image/51764550d2df765c0d94c7f9a8968126da7b14d29834b8e5aba6bd028bc5c024/v1.14.1/metal-amd64.iso
+# local:iso/talos-v1.14.1-d727c901c9e3-metal-amd64.iso from https://factory.talos.dev/image/d727c901c9e31f3da5f7158d06c290a63ba841a7dbf7e37c71b80c8b0d3e1986/v1.14.1/metal-amd64.iso
 
 pvesh create /nodes/localhost/qemu -vmid 300 \
     -agent 1 \
@@ -16,7 +16,7 @@ pvesh create /nodes/localhost/qemu -vmid 300 \
     -cores 4 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide2 local:iso/talos-v1.11.2-bc202d16b682-metal-amd64.iso,media=cdrom \
+    -ide2 local:iso/talos-v1.14.1-bc202d16b682-metal-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name talos-cp-01 \
@@ -35,7 +35,7 @@ pvesh create /nodes/localhost/qemu -vmid 301 \
     -cores 4 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide2 local:iso/talos-v1.11.2-616e4dfabf43-metal-amd64.iso,media=cdrom \
+    -ide2 local:iso/talos-v1.14.1-616e4dfabf43-metal-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name talos-cp-02 \
@@ -54,7 +54,7 @@ pvesh create /nodes/localhost/qemu -vmid 302 \
     -cores 4 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide2 local:iso/talos-v1.11.2-ab73025c0d86-metal-amd64.iso,media=cdrom \
+    -ide2 local:iso/talos-v1.14.1-ab73025c0d86-metal-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name talos-cp-03 \
@@ -73,7 +73,7 @@ pvesh create /nodes/localhost/qemu -vmid 303 \
     -cores 8 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide2 local:iso/talos-v1.11.2-51764550d2df-metal-amd64.iso,media=cdrom \
+    -ide2 local:iso/talos-v1.14.1-51764550d2df-metal-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name talos-worker-01 \
@@ -92,7 +92,7 @@ pvesh create /nodes/localhost/qemu -vmid 304 \
     -cores 8 \
     -cpu host \
     -efidisk0 local-lvm:1,efitype=4m,pre-enrolled-keys=0 \
-    -ide2 local:iso/talos-v1.11.2-d727c901c9e3-metal-amd64.iso,media=cdrom \
+    -ide2 local:iso/talos-v1.14.1-d727c901c9e3-metal-amd64.iso,media=cdrom \
     -machine q35 \
     -memory 8192 \
     -name talos-worker-02 \

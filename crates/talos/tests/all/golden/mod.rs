@@ -1,0 +1,3 @@
+//! The recorded answers of Talos, compared with the current release.
+
+mod lab;
