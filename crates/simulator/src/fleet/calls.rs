@@ -114,7 +114,7 @@ impl Fleet {
         Ok(response)
     }
 
-    /// The answer to documents without the main one: the machine goes on waiting for that.
+    /// The answer to documents without the main one: the machine continues to wait for that.
     fn keep_partial(
         &mut self,
         nth: usize,
@@ -173,7 +173,7 @@ impl Fleet {
                 let hostname = machine.hostname();
                 machine.intent = Some(intent);
                 if machine.hostname() != hostname && machine.units.kubelet == ServiceState::Up {
-                    // The kubelet restarts as another node; the earlier one remains until somebody deletes it.
+                    // The kubelet restarts as another node; the earlier one remains until it is deleted.
                     machine.units.kubelet = ServiceState::Starting(now + start);
                 }
                 machine.join_overlay();

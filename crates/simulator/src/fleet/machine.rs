@@ -257,7 +257,7 @@ impl Machine {
         }
     }
 
-    /// Its address in the overlay, if it is in one: without a key nobody lets it in.
+    /// Its address in the overlay, if it is in one, for which it needs a key.
     pub(super) fn overlay(&self) -> Option<IpAddr> {
         let intent =
             self.intent.as_ref().filter(|_| self.phase == Phase::Up && !self.faults.has("overlay-down"))?;
