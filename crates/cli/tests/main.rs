@@ -23,6 +23,7 @@ mod lifecycle;
 mod machine;
 mod media;
 mod migrate;
+mod node_api;
 mod node_queries;
 mod prove;
 mod reference;

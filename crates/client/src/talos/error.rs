@@ -110,6 +110,8 @@ fn kind(status: &Status) -> NodeErrorKind {
             NodeErrorKind::Unimplemented
         }
         Code::PermissionDenied | Code::Unauthenticated => NodeErrorKind::Unauthorised,
+        // The log of a service that never ran.
+        Code::Unknown if status.message().ends_with(" was not registered") => NodeErrorKind::NotFound,
         Code::Unimplemented => NodeErrorKind::Unimplemented,
         Code::NotFound => NodeErrorKind::NotFound,
         Code::AlreadyExists => NodeErrorKind::AlreadyExists,
@@ -219,6 +221,13 @@ mod tests {
             NodeError::of_status(about(), &Status::permission_denied("no")).kind(),
             NodeErrorKind::Unauthorised
         );
+    }
+
+    #[test]
+    fn a_log_of_a_service_that_never_ran_does_not_exist() {
+        let error = NodeError::of_status(about(), &Status::unknown("log \"ext-frr\" was not registered"));
+
+        assert_eq!(error.kind(), NodeErrorKind::NotFound);
     }
 
     #[test]

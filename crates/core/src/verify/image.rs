@@ -206,8 +206,11 @@ pub(super) fn check_service(case: &NodeContext<'_>) -> Option<CheckResult> {
         Err(error) => return Some(CheckResult::unknown(error.to_string())),
     };
     let remedy = format!("see `ichor logs {} {id}`", case.name());
+    let down =
+        case.snapshot().and_then(|snapshot| snapshot.down.iter().find(|down| down.starts_with(id.as_str())));
     Some(match services.get(id) {
-        None => CheckResult::failed(
+        // Talos has no resource of a service that does not run.
+        None if down.is_none() => CheckResult::failed(
             format!("service {id} not found; the node has {}", join_list(services.keys())),
             "no extension of its image provides this service: set `routing.service`, or use another image",
         ),
@@ -217,12 +220,9 @@ pub(super) fn check_service(case: &NodeContext<'_>) -> Option<CheckResult> {
         Some(it) if it.running => {
             CheckResult::failed(format!("{id} is running but unhealthy{}", last_log_lines(detail)), remedy)
         }
-        Some(_) => {
-            let state = case
-                .snapshot()
-                .and_then(|snapshot| snapshot.down.iter().find(|down| down.starts_with(id.as_str())));
-            let state = state
-                .map_or_else(|| format!("{id} is not running"), |state| format!("{state} is not running"));
+        _ => {
+            let state = down.unwrap_or(id);
+            let state = format!("{state} is not running");
             CheckResult::failed(format!("{state}{}", last_log_lines(detail)), remedy)
         }
     })

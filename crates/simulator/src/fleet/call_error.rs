@@ -17,6 +17,8 @@ pub enum ErrorCode {
     FailedPrecondition = 9,
     /// Not by this release, or not on this node.
     Unimplemented = 12,
+    /// It failed within.
+    Internal = 13,
     /// A dependency does not respond.
     Unavailable = 14,
     /// It went wrong.

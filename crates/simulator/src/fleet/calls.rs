@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::call_error::{CallError, ErrorCode};
 use super::etcd::EtcdCluster;
 use super::machine::{NodeEventKind, Phase, Sequence, ServiceState};
-use super::node_config::NodeConfig;
+use super::node_config::{NodeConfig, is_partial};
 use super::rbac::Caller;
 use super::resources::platform;
 use super::simulation::{Fleet, GRACE};
@@ -75,20 +75,27 @@ impl Fleet {
         }
         let installed = !machine.needs_install() && at_least(&machine.release, 13);
         let place = if machine.hardware.image || installed { Mode::Cloud } else { Mode::Metal };
+        if in_maintenance
+            && at_least(&machine.release, 13)
+            && is_partial(&request.data, &machine.release, place)
+        {
+            return Ok(self.keep_partial(nth, mode, request.dry_run, now));
+        }
         let intent = NodeConfig::read(&request.data, &machine.release, place)?;
         let old = machine.intent.as_ref();
-        let reboots = !in_maintenance
-            && (mode == ApplyMode::Reboot
-                || (mode == ApplyMode::Auto && old.is_some_and(|old| needs_reboot(old, &intent))));
+        let changes_boot = old.is_some_and(|old| needs_reboot(old, &intent, &machine.release));
+        let reboots =
+            !in_maintenance && (mode == ApplyMode::Reboot || (mode == ApplyMode::Auto && changes_boot));
+        if mode == ApplyMode::NoReboot && !in_maintenance && changes_boot {
+            return refused(ErrorCode::InvalidArgument, NOT_IMMEDIATE);
+        }
         let (answered, details) = match mode {
-            ApplyMode::Staged => {
-                (ApplyMode::Staged, "Staged configuration to be applied after the next reboot")
-            }
-            ApplyMode::Try => (ApplyMode::Try, "Applied configuration without a reboot"),
+            ApplyMode::Staged => (ApplyMode::Staged, STAGED),
+            ApplyMode::Try => (ApplyMode::Try, IMMEDIATE),
             _ if reboots => (ApplyMode::Reboot, "Applied configuration with a reboot"),
-            _ => (ApplyMode::NoReboot, "Applied configuration without a reboot"),
+            _ => (ApplyMode::NoReboot, IMMEDIATE),
         };
-        let warnings = intent.warnings.clone();
+        let warnings = if request.dry_run { Vec::new() } else { intent.warnings.clone() };
         let answer = |mode_details: String| {
             let old = in_maintenance && !at_least(&self.machines[nth].release, 13);
             let (mode, mode_details) = if old && !request.dry_run {
@@ -107,6 +114,28 @@ impl Fleet {
         Ok(response)
     }
 
+    /// The answer to documents without the main one: the machine continues to wait for that.
+    fn keep_partial(
+        &mut self,
+        nth: usize,
+        mode: ApplyMode,
+        dry_run: bool,
+        now: Duration,
+    ) -> ApplyConfigurationResponse {
+        let (mode, details) = match mode {
+            ApplyMode::Staged => (mode, STAGED),
+            ApplyMode::Try => (mode, IMMEDIATE),
+            ApplyMode::Auto | ApplyMode::NoReboot | ApplyMode::Reboot => (ApplyMode::NoReboot, IMMEDIATE),
+        };
+        let mode_details = if dry_run { dry_run_summary(details, false) } else { details.to_owned() };
+        if !dry_run {
+            self.machines[nth].log(now, "[talos] apply config request");
+        }
+        let message =
+            ApplyConfiguration { metadata: None, warnings: Vec::new(), mode: mode as i32, mode_details };
+        ApplyConfigurationResponse { messages: vec![message] }
+    }
+
     fn dry_run(&self, nth: usize, in_maintenance: bool, details: &str, intent: &NodeConfig) -> String {
         let machine = &self.machines[nth];
         if in_maintenance && !at_least(&machine.release, 13) {
@@ -114,8 +143,7 @@ impl Fleet {
                 .to_owned();
         }
         let same = machine.intent.as_ref().is_some_and(|old| old.text == intent.text);
-        let diff = if same { "No changes." } else { "Config diff:\n(the simulator shows none)" };
-        format!("Dry run summary:\n{details} (skipped in dry-run).\n{diff}")
+        dry_run_summary(details, same)
     }
 
     fn accept(
@@ -126,6 +154,7 @@ impl Fleet {
         in_maintenance: bool,
         now: Duration,
     ) {
+        let start = self.delays.start;
         let machine = &mut self.machines[nth];
         machine.log(now, "[talos] apply config request");
         if in_maintenance {
@@ -141,7 +170,13 @@ impl Fleet {
             ApplyMode::Reboot => self.leave(nth, Sequence::Reboot, GRACE, now),
             ApplyMode::Staged => {}
             _ => {
+                let hostname = machine.hostname();
                 machine.intent = Some(intent);
+                if machine.hostname() != hostname && machine.units.kubelet == ServiceState::Up {
+                    // The kubelet restarts as another node; the earlier one remains until it is deleted.
+                    machine.units.kubelet = ServiceState::Starting(now + start);
+                }
+                machine.join_overlay();
                 let addresses = machine.addresses();
                 machine.accumulated.extend(addresses);
             }
@@ -247,7 +282,10 @@ impl Fleet {
             return Err(CallError::new(ErrorCode::FailedPrecondition, "machine is not installed"));
         }
         if !machine.images.contains(image) {
-            return Err(CallError::new(ErrorCode::NotFound, format!("image \"{image}\": not found")));
+            let message = format!(
+                "upgrade failed: installer image \"{image}\" not found in containerd store: image \"{image}\": not found"
+            );
+            return Err(CallError::new(ErrorCode::Internal, message));
         }
         let release = release_of(image)?;
         machine.upgraded = Some((release.clone(), image.to_owned()));
@@ -404,6 +442,18 @@ impl Fleet {
     }
 }
 
+const IMMEDIATE: &str = "Applied configuration without a reboot";
+const STAGED: &str = "Staged configuration to be applied after the next reboot";
+
+fn dry_run_summary(details: &str, same: bool) -> String {
+    let diff = if same { "No changes." } else { "Config diff:\n(the simulator shows none)" };
+    format!("Dry run summary:\n{details} (skipped in dry-run).\n{diff}")
+}
+
+/// Talos' message for a change that takes effect at the next boot.
+const NOT_IMMEDIATE: &str =
+    "this config change can't be applied in immediate mode\ndiff:\n(the simulator shows none)";
+
 /// Whether a machine supports this apply mode.
 fn check_mode(mode: ApplyMode, in_maintenance: bool, talos: &TalosVersion) -> Result<(), CallError> {
     let unimplemented = |message: String| Err(CallError::new(ErrorCode::Unimplemented, message));
@@ -412,16 +462,18 @@ fn check_mode(mode: ApplyMode, in_maintenance: bool, talos: &TalosVersion) -> Re
             let word = if mode == ApplyMode::Staged { "staged" } else { "no-reboot" };
             unimplemented(format!("apply configuration --mode='{word}' is not supported in maintenance mode"))
         }
-        ApplyMode::Reboot if !in_maintenance && at_least(talos, 14) => {
-            unimplemented("apply configuration --mode='reboot' is not supported".to_owned())
-        }
+        ApplyMode::Reboot if !in_maintenance && at_least(talos, 14) => unimplemented(
+            "the REBOOT mode is not supported, please use AUTO or NO_REBOOT modes instead".to_owned(),
+        ),
         _ => Ok(()),
     }
 }
 
 /// Whether a machine has to start again to take up a configuration.
-fn needs_reboot(old: &NodeConfig, new: &NodeConfig) -> bool {
-    old.control_plane != new.control_plane
+///
+/// From 1.14 on none has to, whatever changes.
+fn needs_reboot(old: &NodeConfig, new: &NodeConfig, talos: &TalosVersion) -> bool {
+    !at_least(talos, 14) && old.boot_settings != new.boot_settings
 }
 
 /// The release in the tag of an installer image.

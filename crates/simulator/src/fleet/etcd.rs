@@ -1,6 +1,7 @@
 //! The etcd of a simulated cluster, and Kubernetes' data in it.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// An etcd, as one bootstrap made it.
@@ -29,8 +30,8 @@ pub struct Member {
     pub machine: usize,
     /// The hostname of that machine when it joined.
     pub hostname: String,
-    /// Its address.
-    pub address: String,
+    /// The addresses that it advertises to other members.
+    pub addresses: Vec<IpAddr>,
     /// Whether it does not vote yet.
     pub learner: bool,
 }

@@ -8,6 +8,8 @@ use super::duration;
 
 /// The default delay of a response.
 const SLOW: Duration = Duration::from_secs(2);
+/// The service that fails by default.
+const KUBELET: &str = "kubelet";
 /// The default delay of a reboot.
 const LATE: Duration = Duration::from_secs(30);
 
@@ -48,11 +50,13 @@ pub enum Fault {
     FailInstall,
     /// A disruption budget keeps the node's pods where they are.
     KeepPods,
+    /// This service fails, and is not started again.
+    FailService(String),
 }
 
 impl Fault {
     /// The words of all faults in their text form.
-    pub(crate) const KINDS: [&str; 17] = [
+    pub(crate) const KINDS: [&str; 18] = [
         "slow",
         "reset-mid-stream",
         "late-reboot",
@@ -70,6 +74,7 @@ impl Fault {
         "fall-back",
         "fail-install",
         "keep-pods",
+        "fail-service",
     ];
 
     /// Its word.
@@ -92,6 +97,7 @@ impl Fault {
             Self::FallBack => "fall-back",
             Self::FailInstall => "fail-install",
             Self::KeepPods => "keep-pods",
+            Self::FailService(_) => "fail-service",
         }
     }
 
@@ -133,6 +139,7 @@ impl Fault {
             "fall-back" => bare(Self::FallBack)?,
             "fail-install" => bare(Self::FailInstall)?,
             "keep-pods" => bare(Self::KeepPods)?,
+            "fail-service" => Self::FailService(more.unwrap_or(KUBELET).to_owned()),
             _ => return Err(FaultError::Unknown { kind: kind.to_owned() }),
         };
         Ok((node.to_owned(), fault))
@@ -164,7 +171,7 @@ impl fmt::Display for Fault {
                 write!(f, ":{}ms", time.as_millis())
             }
             Self::ResetMidStream(times) => write!(f, ":{times}"),
-            Self::RefuseConfig(words) => write!(f, ":{words}"),
+            Self::RefuseConfig(words) | Self::FailService(words) => write!(f, ":{words}"),
             Self::LoseQuorum
             | Self::OtherIdentity
             | Self::OtherCa
@@ -230,6 +237,11 @@ impl Faults {
             Some(Fault::ClockSkew(time)) => Some(*time),
             _ => None,
         }
+    }
+
+    /// Whether this service fails.
+    pub(crate) fn fails(&self, service: &str) -> bool {
+        matches!(self.0.get("fail-service"), Some(Fault::FailService(id)) if id == service)
     }
 
     /// Whether there is one of this kind.

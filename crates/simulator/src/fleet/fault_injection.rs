@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::fault::Fault;
-use super::machine::SystemDisk;
+use super::machine::{ServiceState, SystemDisk};
 use super::node_config::{CertificateAuthorities, NodeConfig, key};
 use super::simulation::Fleet;
 
@@ -31,6 +33,11 @@ impl Fleet {
                 self.power_off(nth);
                 self.power_on(nth, now);
             }
+            (Fault::FailService(id), _) => match id.as_str() {
+                "kubelet" => machine.units.kubelet = ServiceState::Down,
+                "etcd" => machine.units.etcd = ServiceState::Down,
+                _ => {}
+            },
             _ => {}
         }
         self.machines[nth].faults.add(fault);
@@ -73,6 +80,10 @@ fn stranger(authorities: CertificateAuthorities) -> NodeConfig {
         install_disk: None,
         install_image: None,
         has_pod_network: true,
+        has_sandbox: false,
+        has_overlay_key: false,
+        etcd_subnets: Vec::new(),
+        boot_settings: Value::Null,
         extension_services: Vec::new(),
         duties: BTreeMap::new(),
         bgp_peers: Vec::new(),

@@ -171,7 +171,7 @@ impl Fleet {
 
     fn kube_node(&self, etcd: &EtcdCluster, name: &str, node: &KubeNode) -> Value {
         let machine = &self.machines[node.machine];
-        let ready = self.is_kube_node_ready(etcd, node);
+        let ready = self.is_kube_node_ready(etcd, name, node);
         let mut labels = json!({"kubernetes.io/hostname": name, "kubernetes.io/arch": "amd64"});
         if machine.is_control_plane() {
             labels["node-role.kubernetes.io/control-plane"] = json!("");

@@ -17,7 +17,7 @@ impl Fleet {
         let machine = &self.machines[nth];
         let service = machine.services().into_iter().find(|service| service.id == id);
         let Some(service) = service else {
-            return Err(CallError::new(ErrorCode::NotFound, format!("log \"{id}\" was not registered")));
+            return Err(CallError::new(ErrorCode::Unknown, format!("log \"{id}\" was not registered")));
         };
         let mut lines = vec![format!("{id} is {} (simulated)", service.state.to_lowercase())];
         let duty = machine.intent.as_ref().and_then(|intent| intent.duties.get(id));
@@ -36,14 +36,15 @@ impl Fleet {
         match path {
             "/proc/sys/kernel/random/boot_id" => Ok(format!("{}\n", boot_id(machine))),
             "/proc/cmdline" => Ok("talos.platform=metal console=tty0\n".to_owned()),
-            _ => Err(CallError::new(ErrorCode::Unknown, format!("stat {path}: no such file or directory"))),
+            _ => Err(CallError::new(ErrorCode::NotFound, format!("stat {path}: no such file or directory"))),
         }
     }
 }
 
 /// The error of asking for a resource that a node does not have.
-pub(crate) fn no_such_resource(kind: &str, id: &str) -> CallError {
-    CallError::new(ErrorCode::NotFound, format!("resource {kind}({id}) doesn't exist"))
+pub(crate) fn no_such_resource(namespace: &str, kind: &str, id: &str) -> CallError {
+    let message = format!("resource {kind}({namespace}/{id}@undefined) doesn't exist");
+    CallError::new(ErrorCode::NotFound, message)
 }
 
 /// Another one in every run.

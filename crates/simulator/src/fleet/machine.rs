@@ -13,6 +13,9 @@ use super::node_config::NodeConfig;
 use ichor_talos::api::machine::Stage;
 use ichor_values::TalosVersion;
 
+/// The service that joins an overlay.
+const OVERLAY: &str = "ext-tailscale";
+
 /// How many events a node keeps.
 const REMEMBERED: usize = 200;
 
@@ -108,6 +111,8 @@ pub struct SystemDisk {
     pub(crate) intent: Option<Arc<NodeConfig>>,
     /// The etcd whose data is on it, by its number in the fleet.
     pub etcd: Option<usize>,
+    /// Whether the overlay has let it in before.
+    pub(crate) in_overlay: bool,
     /// The values of META.
     pub meta: BTreeMap<u32, Vec<u8>>,
     /// The installer that wrote it; none for the image that the machine started with.
@@ -117,7 +122,7 @@ pub struct SystemDisk {
 impl SystemDisk {
     /// A disk with Talos, and without any configuration.
     pub(super) fn new(release: TalosVersion) -> Self {
-        Self { release, intent: None, etcd: None, meta: BTreeMap::new(), installer: None }
+        Self { release, intent: None, etcd: None, in_overlay: false, meta: BTreeMap::new(), installer: None }
     }
 }
 
@@ -252,11 +257,33 @@ impl Machine {
         }
     }
 
-    /// Its address in the overlay, where it is in one.
+    /// Its address in the overlay, if it is in one, for which it needs a key.
     pub(super) fn overlay(&self) -> Option<IpAddr> {
         let intent =
             self.intent.as_ref().filter(|_| self.phase == Phase::Up && !self.faults.has("overlay-down"))?;
-        intent.extension_services.iter().any(|it| it == "ext-tailscale").then_some(self.hardware.overlay)
+        let is_known = intent.has_overlay_key || self.disk.as_ref().is_some_and(|disk| disk.in_overlay);
+        let is_member = is_known && self.services().iter().any(|it| it.id == OVERLAY && it.is_running());
+        is_member.then_some(self.hardware.overlay)
+    }
+
+    /// With a key the overlay lets it in, and knows it from then on.
+    pub(super) fn join_overlay(&mut self) {
+        let has_key = self.intent.as_ref().is_some_and(|intent| intent.has_overlay_key);
+        if let Some(disk) = self.disk.as_mut().filter(|_| has_key) {
+            disk.in_overlay = true;
+        }
+    }
+
+    /// The addresses that its etcd advertises.
+    pub(super) fn etcd_addresses(&self) -> Vec<IpAddr> {
+        let subnets = self.intent.as_ref().map_or(&[][..], |intent| &intent.etcd_subnets);
+        let mut addresses = self.addresses();
+        if subnets.is_empty() {
+            addresses.truncate(1);
+        } else {
+            addresses.retain(|address| subnets.iter().any(|subnet| subnet.contains(address)));
+        }
+        addresses
     }
 
     /// The stage that it reports.

@@ -21,6 +21,7 @@ use ichor_values::{Severity, TalosVersion};
 
 /// An accepted configuration, with the settings that the simulator needs.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct NodeConfig {
     /// The text, as it was sent.
     pub text: String,
@@ -54,6 +55,14 @@ pub struct NodeConfig {
     pub install_image: Option<String>,
     /// Whether pods have a network: without one, Kubernetes' nodes are never ready.
     pub(crate) has_pod_network: bool,
+    /// Whether containers run in a sandbox, since 1.14.
+    pub(crate) has_sandbox: bool,
+    /// Whether the environment of the overlay's service has a key.
+    pub(crate) has_overlay_key: bool,
+    /// The subnets whose addresses etcd advertises; if empty, the first address.
+    pub(crate) etcd_subnets: Vec<IpNet>,
+    /// The part of which a change takes effect at the next boot before Talos 1.14.
+    pub(crate) boot_settings: Value,
     /// Names of the services that come with extensions and have a document.
     pub(crate) extension_services: Vec<String>,
     /// The configurations of agents among them.
@@ -143,6 +152,10 @@ impl NodeConfig {
                 .or_else(|| sheet.selected_disk()),
             install_image: sheet.installer(),
             has_pod_network: sheet.has_pod_network(),
+            has_sandbox: sheet.has_sandbox(),
+            has_overlay_key: sheet.has_overlay_key(),
+            etcd_subnets: sheet.etcd_subnets(),
+            boot_settings: boot_settings(main),
             extension_services: sheet
                 .names_of_kind("ExtensionServiceConfig")
                 .map(|it| format!("ext-{it}"))
@@ -157,6 +170,55 @@ impl NodeConfig {
     pub(crate) fn ips(&self) -> impl Iterator<Item = IpAddr> {
         self.addresses.iter().map(|(_, net)| net.addr())
     }
+}
+
+/// The keys below `machine` that take effect immediately, as Talos 1.11 to 1.13 have them.
+const IMMEDIATE: [&str; 18] = [
+    "acceptedCAs",
+    "ca",
+    "certSANs",
+    "controlPlane",
+    "install",
+    "kernel",
+    "kubelet",
+    "logging",
+    "network",
+    "nodeAnnotations",
+    "nodeLabels",
+    "nodeTaints",
+    "pods",
+    "registries",
+    "seccompProfiles",
+    "sysctls",
+    "sysfs",
+    "time",
+];
+
+/// The same below `machine.features`.
+const IMMEDIATE_FEATURES: [&str; 5] =
+    ["hostDNS", "imageCache", "kubePrism", "kubernetesTalosAPIAccess", "nodeAddressSortAlgorithm"];
+
+/// The main document without the keys that take effect immediately.
+fn boot_settings(main: &Value) -> Value {
+    let mut rest = main.clone();
+    let mut drop = |pointer: &str, keys: &[&str]| {
+        if let Some(map) = rest.pointer_mut(pointer).and_then(Value::as_object_mut) {
+            map.retain(|key, value| !keys.contains(&key.as_str()) && !value.is_null());
+        }
+    };
+    drop("", &["debug", "cluster"]);
+    drop("/machine/features", &IMMEDIATE_FEATURES);
+    drop("/machine", &IMMEDIATE);
+    rest
+}
+
+/// Whether these are valid documents without the main one.
+pub(super) fn is_partial(bytes: &[u8], talos: &TalosVersion, mode: Mode) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let documents = document::read(text).unwrap_or_default();
+    !documents.is_empty()
+        && documents.iter().all(|it| document::kind(it).is_some())
+        && Report::validate(text, talos, mode, false).valid
 }
 
 /// A sum of an authority's certificate.
@@ -272,6 +334,26 @@ impl<'d> ConfigDocuments<'d> {
         let inline = ["/cluster/inlineManifests", "/cluster/extraManifests"];
         let old_manifests = inline.iter().any(|pointer| document::items(self.main, pointer).next().is_some());
         flannel || manifests || old_manifests || (old != Some("none") && !self.has_kubernetes_documents())
+    }
+
+    fn has_sandbox(&self) -> bool {
+        let mut profiles = self.of_kind("SecurityProfileConfig");
+        profiles.any(|it| it.get("workloadIsolation").and_then(Value::as_bool) == Some(true))
+    }
+
+    fn has_overlay_key(&self) -> bool {
+        let overlay =
+            self.of_kind("ExtensionServiceConfig").find(|it| document::name(it) == Some("tailscale"));
+        overlay.is_some_and(|overlay| {
+            let mut lines = document::texts(overlay, "/environment");
+            lines.any(|line| line.strip_prefix("TS_AUTHKEY=").is_some_and(|key| !key.is_empty()))
+        })
+    }
+
+    fn etcd_subnets(&self) -> Vec<IpNet> {
+        let new = self.of_kind("EtcdConfig").flat_map(|it| document::texts(it, "/advertisedSubnets"));
+        let old = document::texts(self.main, "/cluster/etcd/advertisedSubnets");
+        new.chain(old).filter_map(|text| text.parse().ok()).collect()
     }
 
     fn has_kubernetes_documents(&self) -> bool {

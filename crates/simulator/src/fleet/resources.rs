@@ -9,8 +9,10 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
+use super::call_error::{CallError, ErrorCode};
 use super::machine::{Machine, Phase, ServiceState};
 use super::node_config::NodeConfig;
+use super::services::NodeService;
 use super::simulation::Fleet;
 use ichor_talos::api::cosi::{ResourceMessage, ResourceMetadata, Spec};
 use ichor_talos::api::machine::Stage;
@@ -20,6 +22,8 @@ use ichor_talos::resource::machine_config;
 use ichor_talos::schematic::EXTENSION as SCHEMATIC;
 use ichor_values::go_yaml::emit::emit;
 
+/// Sessions of Talos' own BGP, since 1.14.
+const BGP_PEERS: &str = "BGPPeerStatuses.net.talos.dev";
 /// A disk of every simulated machine.
 const DISK: &str = "sda";
 const DISK_SIZE: u64 = 64 << 30;
@@ -49,6 +53,16 @@ impl Fleet {
     /// A resource.
     pub fn resource(&self, nth: usize, namespace: &str, kind: &str, wanted: &str) -> Option<ResourceMessage> {
         self.resources(nth, namespace, kind).into_iter().find(|resource| id(resource) == wanted)
+    }
+
+    /// Whether the release of a machine has a type of resources.
+    pub(crate) fn check_resource_type(&self, nth: usize, kind: &str) -> Result<(), CallError> {
+        let has_bgp = at_least(&self.machines[nth].release, 14);
+        if self.list(nth, kind).is_some() && (has_bgp || kind != BGP_PEERS) {
+            return Ok(());
+        }
+        let message = format!("resource type \"{kind}\" is not supported");
+        Err(CallError::new(ErrorCode::PermissionDenied, message))
     }
 
     fn to_message(&self, nth: usize, namespace: &str, kind: &str, item: ResourceSpec) -> ResourceMessage {
@@ -87,6 +101,7 @@ impl Fleet {
                 if machine.hardware.has_medium && !machine.faults.has("no-medium") {
                     spec["hostname"] = machine.hardware.name.as_str().into();
                     spec["instanceId"] = machine.hardware.name.as_str().into();
+                    spec["internalDNS"] = machine.hardware.name.as_str().into();
                 }
                 ("runtime", vec![resource("platformmetadata", spec)])
             }
@@ -107,7 +122,7 @@ impl Fleet {
                 ("network", vec![resource("hostname", spec)])
             }
             "RouteStatuses.net.talos.dev" => ("network", self.routes(nth)),
-            "BGPPeerStatuses.net.talos.dev" => ("network", peers(machine)),
+            BGP_PEERS => ("network", peers(machine)),
             "Members.cluster.talos.dev" => ("cluster", self.members(nth)),
             "EtcdMembers.etcd.talos.dev" => ("etcd", self.local_member(nth)),
             "NodeStatuses.kubernetes.talos.dev" => ("k8s", self.node_status(nth)),
@@ -131,7 +146,6 @@ impl Fleet {
             let v6 = address.contains(':');
             let spec = json!({
                 "address": address,
-                "local": address.split('/').next().unwrap_or_default(),
                 "linkIndex": if link == "lo" { 1 } else { 2 },
                 "linkName": link,
                 "family": if v6 { "inet6" } else { "inet4" },
@@ -231,7 +245,7 @@ impl Fleet {
         let one = node.map(|(etcd, node)| {
             let spec = json!({
                 "nodename": hostname,
-                "nodeReady": self.is_kube_node_ready(etcd, node),
+                "nodeReady": self.is_kube_node_ready(etcd, &hostname, node),
                 "unschedulable": node.unschedulable,
                 "labels": {},
                 "annotations": {},
@@ -261,11 +275,13 @@ pub fn stage_word(stage: Stage) -> &'static str {
     }
 }
 
+/// The services that run: Talos has no resource of the others.
 fn services(machine: &Machine) -> Vec<ResourceSpec> {
-    let services = machine.services().into_iter().map(|service| {
-        let (running, healthy) = (service.is_running(), service.healthy);
+    let running = machine.services().into_iter().filter(NodeService::is_running);
+    let services = running.map(|service| {
+        let healthy = service.healthy;
         let spec =
-            json!({"running": running, "healthy": healthy.unwrap_or_default(), "unknown": healthy.is_none()});
+            json!({"running": true, "healthy": healthy.unwrap_or_default(), "unknown": healthy.is_none()});
         resource(service.id, spec)
     });
     services.collect()

@@ -4,9 +4,14 @@ use super::call_error::{CallError, ErrorCode};
 use super::machine::{Machine, Phase, ServiceState};
 use super::simulation::Fleet;
 use ichor_talos::api::machine::{
-    EmptyResponse, PlainResponse, ServiceEvents, ServiceHealth, ServiceInfo, ServiceList,
+    EmptyResponse, PlainResponse, ServiceEvent, ServiceEvents, ServiceHealth, ServiceInfo, ServiceList,
     ServiceListResponse, UnmetConditionMessage,
 };
+use ichor_talos::release::at_least;
+
+/// The services that a machine needs to be ready, and after three of them those of a control plane. It does not wait for others,
+/// such as those of extensions.
+const REQUIRED: [&str; 5] = ["apid", "machined", "kubelet", "etcd", "trustd"];
 
 /// The state of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +40,20 @@ impl NodeService {
     }
 }
 
+/// The message of a service's last event.
+pub(super) fn last_event(service: &NodeService) -> String {
+    let message = match (service.state, service.healthy) {
+        ("Running", Some(true)) => "Health check successful",
+        ("Running", Some(false)) => "Health check failed",
+        ("Running", None) => "Started task",
+        ("Preparing", _) => "Running pre state",
+        ("Failed", _) => "Failed to run",
+        ("Finished", _) => "Service finished successfully",
+        _ => "Waiting",
+    };
+    message.to_owned()
+}
+
 /// An action on a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceAction {
@@ -51,19 +70,25 @@ impl Machine {
     pub(super) fn services(&self) -> Vec<NodeService> {
         let running = |id| NodeService::new(id, "Running", Some(true));
         let mut services: Vec<_> = ["apid", "containerd", "machined"].map(running).into();
+        let is_waiting = matches!(self.phase, Phase::Maintenance | Phase::Accepted);
+        if is_waiting && at_least(&self.release, 14) {
+            services.push(NodeService::new("cri", "Waiting", None));
+        }
         services.push(NodeService::new("auditd", "Running", Some(true)));
         services.push(NodeService::new("syslogd", "Running", Some(true)));
         services.push(NodeService::new("udevd", "Running", Some(true)));
         if let (Phase::Up | Phase::Ending(_), Some(intent)) = (self.phase, &self.intent) {
             let kubelet = match self.units.kubelet {
-                // It runs, and does not get to its health check before Kubernetes answers.
                 ServiceState::Down if self.units.cri == ServiceState::Up => {
-                    NodeService::new("kubelet", "Running", Some(false))
+                    NodeService::new("kubelet", "Preparing", None)
                 }
                 unit => NodeService::from_unit("kubelet", unit, "Waiting"),
             };
             services.push(NodeService::from_unit("cri", self.units.cri, "Waiting"));
             services.push(kubelet);
+            if intent.has_sandbox {
+                services.push(running("sandboxd"));
+            }
             if intent.control_plane {
                 let waiting = if self.left_etcd { "Finished" } else { "Preparing" };
                 services.push(NodeService::from_unit("etcd", self.units.etcd, waiting));
@@ -76,6 +101,9 @@ impl Machine {
             };
             services.extend(intent.extension_services.iter().map(|id| NodeService::new(id, state(id), None)));
         }
+        for service in services.iter_mut().filter(|service| self.faults.fails(&service.id)) {
+            (service.state, service.healthy) = ("Failed", None);
+        }
         services.sort_by(|a, b| a.id.cmp(&b.id));
         services
     }
@@ -85,9 +113,9 @@ impl Fleet {
     /// `ServiceList`.
     pub(crate) fn service_list(&self, nth: usize) -> ServiceListResponse {
         let services = self.machines[nth].services().into_iter().map(|service| ServiceInfo {
-            id: service.id,
+            id: service.id.clone(),
             state: service.state.to_owned(),
-            events: Some(ServiceEvents { events: Vec::new() }),
+            events: Some(ServiceEvents { events: vec![ServiceEvent { msg: last_event(&service) }] }),
             health: Some(ServiceHealth {
                 unknown: service.healthy.is_none(),
                 healthy: service.healthy.unwrap_or_default(),
@@ -110,7 +138,8 @@ impl Fleet {
             return Err(CallError::new(ErrorCode::Unknown, format!("service \"{id}\" not defined")));
         }
         let is_restart = id == "kubelet" && handling == ServiceAction::Restart;
-        if !(id.starts_with("ext-") || is_restart) {
+        let is_start = id == "kubelet" && handling == ServiceAction::Start;
+        if !(id.starts_with("ext-") || is_restart || is_start) {
             let verb = match handling {
                 ServiceAction::Start => "start",
                 ServiceAction::Stop => "stop",
@@ -118,7 +147,7 @@ impl Fleet {
             };
             return Err(CallError::new(
                 ErrorCode::Unknown,
-                format!("service \"{id}\" doesn't support {verb} operation"),
+                format!("service \"{id}\" doesn't support {verb} operation via API"),
             ));
         }
         if handling == ServiceAction::Stop {
@@ -145,15 +174,12 @@ impl Fleet {
         if machine.faults.skew().is_some() {
             add("time", "time is not synced".to_owned());
         }
-        let problems: Vec<_> = machine
-            .services()
-            .iter()
-            .filter_map(|service| match (service.is_running(), service.healthy) {
-                (false, _) => Some(format!("{} not running", service.id)),
-                (true, Some(false)) => Some(format!("{} not healthy", service.id)),
-                _ => None,
-            })
-            .collect();
+        let services: Vec<_> = machine.services().into_iter().filter(NodeService::is_running).collect();
+        let unhealthy = services.iter().filter(|service| service.healthy == Some(false));
+        let mut problems: Vec<_> = unhealthy.map(|service| format!("{} not healthy", service.id)).collect();
+        let required = if machine.is_control_plane() { &REQUIRED[..] } else { &REQUIRED[..3] };
+        let missing = required.iter().filter(|id| services.iter().all(|service| service.id != **id));
+        problems.extend(missing.map(|id| format!("{id} not running")));
         if !problems.is_empty() {
             add("services", problems.join(", "));
         }
@@ -166,7 +192,7 @@ impl Fleet {
         let hostname = machine.hostname();
         match self.cluster_etcd(nth).and_then(|etcd| Some((etcd, etcd.nodes.get(&hostname)?))) {
             None => add("nodeReady", format!("node \"{hostname}\" status is not available yet")),
-            Some((etcd, node)) if !self.is_kube_node_ready(etcd, node) => {
+            Some((etcd, node)) if !self.is_kube_node_ready(etcd, &hostname, node) => {
                 add("nodeReady", format!("node \"{hostname}\" is not ready"));
             }
             Some(_) => {}

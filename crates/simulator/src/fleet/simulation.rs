@@ -13,7 +13,11 @@ use super::delays::Delays;
 use super::etcd::{EtcdCluster, KubeNode, Member};
 use super::machine::{Machine, NodeEventKind, Phase, Sequence, ServiceState, SystemDisk};
 use super::node_config::CertificateAuthorities;
+use ichor_talos::api::machine::Stage;
 use ichor_values::Moment;
+
+/// The key of META with the encryption of STATE, which Talos writes with the first configuration.
+const STATE_ENCRYPTION: u32 = 9;
 
 /// How long a port stays open after the response to the call that closes it.
 pub(super) const GRACE: Duration = Duration::from_millis(40);
@@ -190,9 +194,14 @@ impl Fleet {
     }
 
     /// Whether the kubelet of a Kubernetes node reports it ready.
-    pub(crate) fn is_kube_node_ready(&self, etcd: &EtcdCluster, node: &KubeNode) -> bool {
+    ///
+    /// No kubelet reports a node of an earlier hostname.
+    pub(crate) fn is_kube_node_ready(&self, etcd: &EtcdCluster, name: &str, node: &KubeNode) -> bool {
         let machine = &self.machines[node.machine];
-        self.has_pod_network(etcd) && machine.phase == Phase::Up && machine.units.kubelet == ServiceState::Up
+        self.has_pod_network(etcd)
+            && machine.hostname() == name
+            && machine.phase == Phase::Up
+            && machine.units.kubelet == ServiceState::Up
     }
 
     /// Whether a CNI is installed.
@@ -281,7 +290,7 @@ impl Fleet {
                 if full_disk && !machine.hardware.image {
                     machine.disk = None;
                 } else if let Some(disk) = &mut machine.disk {
-                    (disk.intent, disk.etcd) = (None, None);
+                    (disk.intent, disk.etcd, disk.in_overlay) = (None, None, false);
                 }
                 if reboot { self.darken(nth, now) } else { self.power_off(nth) }
             }
@@ -315,7 +324,8 @@ impl Fleet {
         machine.installer = written.or_else(|| machine.medium_installer.clone());
         let release = machine.release.clone();
         machine.log(now, format!("Linux version (simulated) for Talos {release}"));
-        machine.record_event(now, NodeEventKind::Sequence("initialize", false));
+        machine.record_event(now, NodeEventKind::Sequence("initialize", true));
+        machine.record_event(now, NodeEventKind::Stage(Stage::Booting, false));
         machine.intent = machine.disk.as_ref().and_then(|disk| disk.intent.clone());
         if machine.intent.is_some() {
             self.start_services(nth, now);
@@ -330,8 +340,16 @@ impl Fleet {
         let start = self.delays.start;
         let machine = &mut self.machines[nth];
         machine.phase = Phase::Up;
+        machine.record_event(now, NodeEventKind::Sequence("initialize", false));
+        machine.join_overlay();
         machine.units.cri = ServiceState::Starting(now + start);
+        for begins in [true, false] {
+            machine.record_event(now, NodeEventKind::Sequence("install", begins));
+        }
         machine.record_event(now, NodeEventKind::Sequence("boot", true));
+        if let Some(disk) = &mut machine.disk {
+            disk.meta.entry(STATE_ENCRYPTION).or_default();
+        }
         machine.log(now, "[talos] service[apid](Running): Health check successful");
         let addresses = machine.addresses();
         machine.accumulated.extend(addresses);
@@ -367,7 +385,8 @@ impl Fleet {
                     _ => {}
                 }
             }
-            if units.kubelet == ServiceState::Down && self.has_kubernetes(nth) {
+            let is_broken = self.machines[nth].faults.fails("kubelet");
+            if units.kubelet == ServiceState::Down && !is_broken && self.has_kubernetes(nth) {
                 self.machines[nth].units.kubelet = ServiceState::Starting(ready_at);
             }
         }
@@ -412,7 +431,7 @@ impl Fleet {
     /// Starts the etcd member of a machine, or lets it join an etcd with a quorum.
     fn start_etcd(&mut self, nth: usize, ready_at: Duration) {
         let machine = &self.machines[nth];
-        if machine.units.etcd != ServiceState::Down || machine.left_etcd {
+        if machine.units.etcd != ServiceState::Down || machine.left_etcd || machine.faults.fails("etcd") {
             return;
         }
         if machine.disk.as_ref().is_some_and(|disk| disk.etcd.is_some()) {
@@ -431,7 +450,7 @@ impl Fleet {
 
     pub(super) fn add_member(&mut self, number: usize, nth: usize, learner: bool) {
         let machine = &mut self.machines[nth];
-        let (hostname, address) = (machine.hostname(), machine.addresses().first().map(ToString::to_string));
+        let (hostname, addresses) = (machine.hostname(), machine.etcd_addresses());
         // A machine without a disk keeps its data in memory, and loses it with the run.
         let release = machine.release.clone();
         let intent = machine.intent.clone();
@@ -442,13 +461,7 @@ impl Fleet {
         let digest = Sha256::digest(format!("{number} {} {change}", machine.hardware.uuid));
         let id = u64::from_be_bytes(digest[..8].try_into().expect("eight bytes"));
         etcd.members.retain(|member| member.machine != nth);
-        etcd.members.push(Member {
-            id,
-            machine: nth,
-            hostname,
-            address: address.unwrap_or_default(),
-            learner,
-        });
+        etcd.members.push(Member { id, machine: nth, hostname, addresses, learner });
     }
 
     fn promote(&mut self, nth: usize) {

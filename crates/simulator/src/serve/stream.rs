@@ -101,6 +101,7 @@ pub(super) fn list(
     request: ListRequest,
 ) -> Result<ResponseStream<ListResponse>, CallError> {
     rbac::authorize_resource(&request.r#type, &visit.caller)?;
+    visit.world.read(|fleet| fleet.check_resource_type(visit.nth, &request.r#type))?;
     let found = visit.world.read(|fleet| fleet.resources(visit.nth, &request.namespace, &request.r#type));
     Ok(all(found.into_iter().map(|resource| ListResponse { resource: Some(resource) })))
 }
@@ -111,6 +112,11 @@ pub(super) fn watch(
     request: WatchRequest,
 ) -> Result<ResponseStream<WatchResponse>, CallError> {
     rbac::authorize_resource(&request.r#type, &visit.caller)?;
+    visit.world.read(|fleet| fleet.check_resource_type(visit.nth, &request.r#type))?;
+    if request.id.is_some() && request.options.is_some_and(|options| options.bootstrap_contents) {
+        let message = "bootstrap contents is not implemented for resource watch";
+        return Err(CallError::new(ErrorCode::Unimplemented, message));
+    }
     let (sender, receiver) = mpsc::channel(4);
     let (world, nth) = (Arc::clone(&visit.world), visit.nth);
     tokio::spawn(async move {
@@ -328,8 +334,7 @@ pub(super) fn health(
         let mut changed = world.watch();
         let nodes =
             world.read(|fleet| fleet.health_nodes(nth, &named.control_plane_nodes, &named.worker_nodes));
-        let discovered = world.read(|fleet| fleet.discovery_message(&nodes));
-        if sender.send(say(discovered)).await.is_err() {
+        if sender.send(say(nodes.discovery_message())).await.is_err() {
             return;
         }
         for check in HealthCheck::ALL {

@@ -215,8 +215,12 @@ impl ApiConnection {
             }),
             method::STATE_GET => self.read_call(request, move |fleet, request: cosi::GetRequest| {
                 rbac::authorize_resource(&request.r#type, &caller)?;
+                fleet.check_resource_type(nth, &request.r#type)?;
                 let found = fleet.resource(nth, &request.namespace, &request.r#type, &request.id);
-                let resource = Some(found.ok_or_else(|| no_such_resource(&request.r#type, &request.id))?);
+                let resource = Some(
+                    found
+                        .ok_or_else(|| no_such_resource(&request.namespace, &request.r#type, &request.id))?,
+                );
                 Ok(cosi::GetResponse { resource })
             }),
             method::STATE_LIST => self.stream(request, stream::list),

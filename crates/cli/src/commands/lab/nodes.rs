@@ -52,7 +52,8 @@ const YEAR: Duration = Duration::from_hours(8760);
     after_help = "Faults:\n  slow[:DURATION], reset-mid-stream[:TIMES], late-reboot[:DURATION],\n  \
                   refuse-config[:WORDS], lose-quorum, other-identity, other-ca,\n  \
                   clock-skew[:DURATION], no-carrier, service-waits, session-down, speaker-down,\n  \
-                  overlay-down, no-medium, fall-back, fail-install, keep-pods\n\n\
+                  overlay-down, no-medium, fall-back, fail-install, keep-pods,\n  \
+                  fail-service[:SERVICE]\n\n\
                   Examples:\n  ichor lab nodes 5\n  ichor lab nodes 50 -o fifty --detach\n  \
                   ichor lab nodes 3 --fault cp2:late-reboot:20s\n  ichor lab nodes fault worker1:slow:5s -o simulated"
 )]

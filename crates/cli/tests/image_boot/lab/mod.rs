@@ -5,6 +5,7 @@
 //! machine is connected to, and the volume with its configuration; a [`Site`](site::Site) has no routing, but servers for each way to
 //! hand over the first configuration.
 
+mod answers;
 mod boot;
 mod built;
 mod carrier;

@@ -4,6 +4,7 @@ mod cluster;
 mod configuration;
 mod faults;
 mod lifecycle;
+mod real;
 
 use std::net::IpAddr;
 use std::time::Duration;
