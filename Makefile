@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 10
 PARTS := etcd kubernetes crds metallb frr-k8s talos-1.13 talos-1.14 \
 	talosctl-1.11 talosctl-1.12 talosctl-1.13 talosctl-1.14 tofu sops
 # Those that only `make test-all` runs.
-LONG_PARTS :=
+LONG_PARTS := helm
 JUDGE_CASES ?= 2000
 
 export ICHOR := $(abspath $(TARGET)/release/ichor)
