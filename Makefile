@@ -6,9 +6,9 @@ PYTHON ?= /usr/bin/python3
 FUZZ_SECONDS ?= 10
 # Real programs that tests run, see scripts/lab-parts.
 PARTS := etcd kubernetes crds metallb frr-k8s talos-1.13 talos-1.14 \
-	talosctl-1.11 talosctl-1.12 talosctl-1.13 talosctl-1.14 golden-1.14 tofu sops
+	talosctl-1.11 talosctl-1.12 talosctl-1.13 talosctl-1.14 golden-1.14 talos-api-1.13 talos-api-1.14 tofu sops schematic-id
 # Those that only `make test-all` runs.
-LONG_PARTS :=
+LONG_PARTS := helm
 JUDGE_CASES ?= 2000
 
 export ICHOR := $(abspath $(TARGET)/release/ichor)

@@ -1,5 +1,7 @@
 //! Cilium in configurations, rendered by a stand-in for helm and stored in a lock file.
 
+mod long;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 

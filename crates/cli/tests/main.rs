@@ -1,6 +1,6 @@
 //! Tests of the `ichor` binary, in one test program because each one takes seconds to link.
 //!
-//! Modules named `lab` need root, daemons or a virtual machine, and run in nextest's profile `lab`.
+//! Modules named `lab` need root, daemons or a virtual machine, and run in nextest's profile `lab`; those named `long` in `long`.
 
 mod build;
 mod check;
@@ -9,6 +9,7 @@ mod common;
 mod extension;
 mod extension_build;
 mod extension_run;
+mod factory;
 mod generate;
 mod image;
 mod image_boot;

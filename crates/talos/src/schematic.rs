@@ -1,13 +1,17 @@
 //! Schematics: the input from which the Image Factory makes an image.
 //!
 //! [`Schematic::read`] is as strict as the factory is. [`Schematic::canonical`] is the text the factory makes of it, and
-//! [`Schematic::id`] the hash of that text, which identifies its images.
+//! [`Schematic::id`] the hash of that text, which identifies its images. [`Schematic::factory_issues`] lists texts for which
+//! releases of the factory have another ID or no image.
 //!
 //! Not here: where the images are ([`asset`](super::asset)), and the schematic of a node
 //! (`ichor_core::render::schematic`).
 
+mod factory_issue;
+
 use serde_json::{Value, json};
 
+pub use self::factory_issue::FactoryIssue;
 use crate::digest;
 use crate::go::key_order;
 use crate::schema_reader::SchemaReader;

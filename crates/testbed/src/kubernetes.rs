@@ -218,7 +218,7 @@ fn start_api_server(machine: &LabMachine, program: &Path) {
              --proxy-client-cert-file={FOLDER}/front.crt --proxy-client-key-file={FOLDER}/front.key \
              --service-account-issuer=https://127.0.0.1:6443 --service-account-key-file={FOLDER}/service-account.key \
              --service-account-signing-key-file={FOLDER}/service-account.key --service-cluster-ip-range=10.96.0.0/12,fd00:96::/112 \
-             --authorization-mode=Node,RBAC"
+             --authorization-mode=Node,RBAC --allow-privileged=true"
         ),
     );
 }

@@ -22,7 +22,11 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for file in &args.files {
-        match super::read(file)? {
+        let read = super::read(file)?;
+        if let Ok(schematic) = &read {
+            super::print_issues(&file.display().to_string(), schematic);
+        }
+        match read {
             Ok(schematic) if args.canonical => write!(out, "{}", schematic.canonical())?,
             Ok(schematic) => writeln!(out, "{}", schematic.id())?,
             Err(error) => {

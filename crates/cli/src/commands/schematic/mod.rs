@@ -92,6 +92,18 @@ fn web_url(text: &str) -> Result<String, ArgumentError> {
     Err(ArgumentError::want("a URL with http or https, such as https://factory.talos.dev"))
 }
 
+/// Prints the texts of a schematic for which factories have another ID or no image.
+fn print_issues(name: &str, schematic: &Schematic) {
+    for issue in schematic.factory_issues() {
+        style::say(&format!("{WARNING}warning:{WARNING:#} {name}: {issue}", WARNING = style::WARNING));
+    }
+    if let Some(id) = schematic.older_id() {
+        style::say(&format!(
+            "hint: change the text, or use {id} at such a factory; `ichor schematic register` compares IDs"
+        ));
+    }
+}
+
 /// Prints why a schematic is refused.
 fn print_refusal(name: &str, reason: &str) {
     style::say_error(&refusal_text(name, reason));

@@ -172,6 +172,7 @@ impl ImageSelection {
         let refused =
             |error: SchematicError| Refusal::reasons([super::refusal_text(&name, &error.to_string())]);
         let schematic = super::read(path)?.map_err(refused)?;
+        super::print_issues(&name, &schematic);
         Ok(vec![ImageTarget {
             name,
             id: schematic.id(),

@@ -1,14 +1,17 @@
-//! `image.schematic`: the keys and values that the Image Factory accepts.
+//! Schematics: the keys and values that the Image Factory accepts, and texts that its releases treat differently.
 
 use serde_json::Value;
 
+use crate::cluster::section::ImageSource;
+use crate::plan::ImagePlan;
 use crate::rules::affected_nodes::NodesByProblem;
 use crate::rules::{Findings, Rule, RuleContext, Severity};
 use ichor_talos::document;
-use ichor_talos::schematic::CUSTOMIZATION;
+use ichor_talos::schematic::{CUSTOMIZATION, FactoryIssue, Schematic};
+use ichor_values::go_yaml::emit;
 use ichor_values::nearest;
 
-pub(super) const RULES: &[Rule] = &[SCHEMATIC_INVALID];
+pub(super) const RULES: &[Rule] = &[SCHEMATIC_INVALID, SCHEMATIC_UNREADABLE, SCHEMATIC_ID_VARIES];
 
 const SCHEMATIC_INVALID: Rule = Rule {
     id: "schematic-invalid",
@@ -18,6 +21,33 @@ const SCHEMATIC_INVALID: Rule = Rule {
               images are downloaded, for example during an upgrade.",
     fix: "use the keys of Image Factory's schematics: `overlay` and `customization`",
     check: check_schematic_invalid,
+};
+
+const SCHEMATIC_UNREADABLE: Rule = Rule {
+    id: "schematic-unreadable",
+    severity: Severity::Error,
+    summary: "a schematic has a text that the Image Factory stores in a form it cannot read",
+    failure: "The factory stores a schematic as its YAML library writes it, and the library cannot read some texts of \
+              several lines. The factory rejects the schematic, or registers it and answers 400 to every request for an \
+              image.",
+    fix: "start the text with a line that is not indented",
+    check: |context, findings| {
+        check_texts(context, findings, |issue| matches!(issue, FactoryIssue::Unreadable { .. }));
+    },
+};
+
+const SCHEMATIC_ID_VARIES: Rule = Rule {
+    id: "schematic-id-varies",
+    severity: Severity::Warning,
+    summary: "the ID of a schematic depends on the release of the Image Factory",
+    failure: "The ID is the hash of the schematic as the factory's YAML library writes it. Image Factory 0.9 to 1.4 puts \
+              other quotes around words such as `yes`, `on`, `12:30:45` and `<<` than later releases, whose ID ichor \
+              computes. At such a factory the installer and images under ichor's ID do not exist.",
+    fix: "avoid the word, for example `a=yes` instead of `yes`, or run `ichor schematic register`, which fails if your \
+          factory computes another ID, and silence the finding",
+    check: |context, findings| {
+        check_texts(context, findings, |issue| matches!(issue, FactoryIssue::OtherId { .. }));
+    },
 };
 
 /// Maps and the keys that they may have.
@@ -44,6 +74,33 @@ fn check_schematic_invalid(context: &RuleContext<'_>, findings: &mut Findings) {
         };
         for fault in faults(&document::from_any(schematic.value)) {
             problems.add_message("image.schematic", Some(schematic.place), fault, &kind.nodes);
+        }
+    }
+    problems.report(context, findings);
+}
+
+/// Reports the texts of `image.schematic` and `kernel.args` that have an issue of this kind.
+fn check_texts(context: &RuleContext<'_>, findings: &mut Findings, concerns: fn(&FactoryIssue) -> bool) {
+    let mut problems = NodesByProblem::new(context.plan);
+    for (node, kind) in context.plan.by_class() {
+        if node.boot.image.value != ImagePlan::Made(ImageSource::Factory) {
+            continue;
+        }
+        let written = node.written();
+        if let Some(at) = written.image.get().and_then(|image| image.schematic.at()) {
+            // `schematic-invalid` reports one that cannot be read.
+            let schematic = Schematic::read(&emit::emit(&document::from_any(at.value))).unwrap_or_default();
+            for issue in schematic.factory_issues().into_iter().filter(concerns) {
+                problems.add_message("image.schematic", Some(at.place), issue.to_string(), &kind.nodes);
+            }
+        }
+        for arg in written.kernel.get().into_iter().flat_map(|kernel| kernel.args.items()) {
+            let alone =
+                Schematic { kernel_args: vec![arg.value.as_str().to_owned()], ..Schematic::default() };
+            for issue in alone.factory_issues().into_iter().filter(concerns) {
+                let message = issue.at("kernel.args").to_string();
+                problems.add_message("kernel.args", Some(arg.place), message, &kind.nodes);
+            }
         }
     }
     problems.report(context, findings);

@@ -1,8 +1,8 @@
 //! Emits YAML as Talos and the Image Factory do: byte for byte as go-yaml.
 //!
-//! [`emit`] and [`emit_all`] write configurations. `as_go` writes the input of hashes. They differ only where go-yaml cannot
-//! read its own output: text of several lines whose first filled line starts with a space or tab, under a list, and the
-//! line separators of Unicode. There `emit` takes double quotes.
+//! [`emit`] and [`emit_all`] write configurations. [`as_go`] and [`as_older_go`] write the input of hashes. They differ only
+//! where go-yaml cannot read its own output: text of several lines whose first filled line starts with a space or tab, under
+//! a list, and the line separators of Unicode. There `emit` takes double quotes.
 //!
 //! The rules are those of go-yaml v4 (`Marshal`): four spaces, lists indented under their key, never a folded line, single
 //! quotes around text that would have another meaning as YAML, double quotes around text that would have another type.
@@ -23,7 +23,7 @@ const LONGEST_KEY: usize = 128;
 
 /// Emits one document.
 pub fn emit(value: &Value) -> String {
-    write(value, false)
+    write(value, EmitMode::Readable)
 }
 
 /// Documents, joined as Talos joins those of a configuration.
@@ -33,11 +33,40 @@ pub fn emit_all(documents: &[Value]) -> String {
 
 /// One document exactly as go-yaml writes it, even where it could not read it back: the input of hashes.
 pub fn as_go(node: &impl Emit) -> String {
-    write(node, true)
+    write(node, EmitMode::Exact)
 }
 
-fn write(node: &impl Emit, exact: bool) -> String {
-    let mut page = Emitter { out: String::new(), line_start: 0, whitespace: true, only_indent: true, exact };
+/// One document exactly as go-yaml before 4.0.0-rc.5 writes it, which puts some texts into other quotes.
+pub fn as_older_go(node: &impl Emit) -> String {
+    write(node, EmitMode::ExactOlder)
+}
+
+/// Whether go-yaml before 4.0.0-rc.5 puts a text into other quotes than later releases: booleans of YAML 1.1 such as `yes`,
+/// numbers with parts of sixty such as `12:34:56`, and `<<`.
+pub fn quotes_vary(text: &str) -> bool {
+    let traits = ScalarTraits::analyze(text);
+    QuoteStyle::choose(text, &traits, false) != QuoteStyle::choose(text, &traits, true)
+}
+
+/// Whether go-yaml reads the same text back that it writes in this place of a document.
+pub fn reads_back(text: &str, inside: EmitContext) -> bool {
+    let style = QuoteStyle::choose(text, &ScalarTraits::analyze(text), false);
+    style != QuoteStyle::Literal || is_readable(text, inside)
+}
+
+/// Which text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EmitMode {
+    /// One that go-yaml reads back.
+    Readable,
+    /// That of go-yaml.
+    Exact,
+    /// That of go-yaml before 4.0.0-rc.5.
+    ExactOlder,
+}
+
+fn write(node: &impl Emit, mode: EmitMode) -> String {
+    let mut page = Emitter { out: String::new(), line_start: 0, whitespace: true, only_indent: true, mode };
     node.write(&mut page, EmitContext::Document);
     page.indent(0);
     page.out
@@ -119,7 +148,7 @@ pub enum EmitContext {
 
 impl EmitContext {
     /// The column of a list or map in there.
-    fn block(self) -> usize {
+    pub fn block(self) -> usize {
         match self {
             EmitContext::Document => 0,
             EmitContext::List(column) => column + 2,
@@ -153,7 +182,7 @@ pub struct Emitter {
     whitespace: bool,
     /// Whether the line holds nothing but indentation and the signs of lists and long keys.
     only_indent: bool,
-    exact: bool,
+    mode: EmitMode,
 }
 
 impl Emitter {
@@ -204,31 +233,37 @@ impl Emitter {
 
     fn key(&mut self, key: &str, column: usize) {
         let traits = ScalarTraits::analyze(key);
+        let style = self.style(key, &traits);
         if traits.breaks || key.len() > LONGEST_KEY {
             self.sign("?", true, true);
-            self.write_styled(key, QuoteStyle::choose(key, &traits), EmitContext::Map(column));
+            self.write_styled(key, style, EmitContext::Map(column));
             self.indent(column);
             self.sign(":", true, true);
         } else {
-            self.write_styled(key, QuoteStyle::choose(key, &traits), EmitContext::Map(column));
+            self.write_styled(key, style, EmitContext::Map(column));
             self.sign(":", false, false);
         }
     }
 
     /// A text, with the quotes it needs.
     pub fn text(&mut self, text: &str, inside: EmitContext) {
-        let style = QuoteStyle::choose(text, &ScalarTraits::analyze(text));
+        let style = self.style(text, &ScalarTraits::analyze(text));
         self.write_styled(text, style, inside);
     }
 
+    fn style(&self, text: &str, traits: &ScalarTraits) -> QuoteStyle {
+        QuoteStyle::choose(text, traits, self.mode == EmitMode::ExactOlder)
+    }
+
     fn write_styled(&mut self, text: &str, style: QuoteStyle, inside: EmitContext) {
+        let exact = self.mode != EmitMode::Readable;
         let separated = text.contains(['\u{2028}', '\u{2029}']);
         match style {
-            _ if separated && !self.exact => self.double(text),
+            _ if separated && !exact => self.double(text),
             QuoteStyle::Plain => self.plain(text),
             QuoteStyle::Single => self.single(text, inside),
             QuoteStyle::Double => self.double(text),
-            QuoteStyle::Literal if self.exact || is_readable(text, inside) => self.literal(text, inside),
+            QuoteStyle::Literal if exact || is_readable(text, inside) => self.literal(text, inside),
             QuoteStyle::Literal => self.double(text),
         }
     }

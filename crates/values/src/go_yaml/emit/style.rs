@@ -15,7 +15,8 @@ pub(super) enum QuoteStyle {
 }
 
 impl QuoteStyle {
-    pub(super) fn choose(text: &str, traits: &ScalarTraits) -> QuoteStyle {
+    /// `older`: the style of go-yaml before 4.0.0-rc.5.
+    pub(super) fn choose(text: &str, traits: &ScalarTraits, older: bool) -> QuoteStyle {
         if text.contains('\n') {
             let filled = text.chars().any(|c| !c.is_whitespace());
             let block = filled && !traits.ends_in_space && !traits.space_before_break && !traits.special;
@@ -23,7 +24,7 @@ impl QuoteStyle {
         }
         // The booleans of YAML 1.1, which go-yaml does not parse as booleans.
         if ScalarValue::Text.flag(text).is_some() || is_base_60(text) || text == "<<" {
-            return QuoteStyle::Single;
+            return if older { QuoteStyle::Double } else { QuoteStyle::Single };
         }
         if word::read(text) != ScalarValue::Text {
             return QuoteStyle::Double;
