@@ -28,9 +28,14 @@ pub struct TalosVm<'s> {
 impl<'s> TalosVm<'s> {
     /// Starts it with these arguments of qemu.
     pub fn start(segment: &'s LabMachine, arguments: &[String]) -> Self {
+        Self::start_for(segment, BOOT_TIMEOUT, arguments)
+    }
+
+    /// The same with another limit of its life in seconds, for more than a boot.
+    pub fn start_for(segment: &'s LabMachine, timeout: u64, arguments: &[String]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let console = fs::File::create(folder.path().join("console")).unwrap();
-        let qemu = qemu(&["nsenter", "--net", "--target", segment.pid()], BOOT_TIMEOUT)
+        let qemu = qemu(&["nsenter", "--net", "--target", segment.pid()], timeout)
             .args(["-machine", "q35", "-m", "2560"])
             .args(["-netdev", "tap,id=port,ifname=eth0,script=no,downscript=no"])
             .args(["-device", &format!("virtio-net-pci,netdev=port,mac={PORT},romfile=")])
