@@ -33,6 +33,7 @@ mod secrets;
 mod show;
 mod simulated;
 mod talos;
+mod talos_lifecycle;
 mod template;
 mod tutorials;
 mod up;

@@ -49,7 +49,13 @@ pub(super) async fn apply(
     let remedy = "fix the reported problem in the cluster file and run `ichor up` again";
     let pin = observed.fingerprint.as_deref().and_then(Pin::parse);
     let trust = NodeTrust::Maintenance { pin };
-    let step_error = |error: NodeError| StepError::from_node(&error, at, remedy);
+    let step_error = |error: NodeError| match error.kind() {
+        // An earlier run applied one, and was killed: Talos requires certificates from then on, even on this connection.
+        NodeErrorKind::Unauthorised => {
+            StepError::Later(format!("the machine has a configuration: {}: {}", error.call(), error.answer()))
+        }
+        _ => StepError::from_node(&error, at, remedy),
+    };
     let node = NodeClient::connect(&target.name, api_socket(at), &trust).await.map_err(step_error)?;
     let facts = read_facts(&node).await.map_err(step_error)?;
     if target.identity.match_unconfigured(&facts) != IdentityMatch::Same {

@@ -47,7 +47,12 @@ impl Run {
 
 /// A temporary folder with files.
 pub fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    folder_in(&env::temp_dir(), files)
+}
+
+/// The same below another folder.
+pub fn folder_in(parent: &Path, files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir_in(parent).unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,3 +1,3 @@
 //! `ichor image build` with extensions, and machines that boot the images.
 
-mod lab;
+pub mod lab;

@@ -51,6 +51,9 @@ fn the_last_control_plane_is_reset_only_with_an_option() {
         destroyed.all()
     );
     assert_eq!(status_value(&nodes, "cp1", "stage"), "maintenance");
+    let events = nodes.up_well("");
+    assert!(steps(&events).contains(&("cp1", "bootstrap")), "{events:#?}");
+    assert_eq!(nodes.status()["bootstrap_count"], 2, "{events:#?}");
 }
 
 #[test]

@@ -74,6 +74,15 @@ impl BringupRecord {
         self.nodes.get(name).is_some_and(|node| node.media)
     }
 
+    /// Removes what no longer holds when etcd is destroyed: the next run bootstraps a new one. Any control plane that was not reset may
+    /// have data of the old one. Inserted boot media are kept.
+    pub fn forget_etcd(&mut self) {
+        self.bootstrap = None;
+        for node in self.nodes.values_mut() {
+            node.applied = None;
+        }
+    }
+
     /// Whether etcd is known to have been bootstrapped.
     pub fn is_bootstrapped(&self) -> bool {
         self.bootstrap.as_ref().is_some_and(|begun| begun.done.is_some())

@@ -3,9 +3,11 @@
 mod output;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use ichor_core::etcd::RemovalImpact;
 use ichor_core::reset::{ResetPermissions, Wipe, plan};
 
 use crate::argument::{ClusterOption, Confirmation, DryRun, EventFormat, time};
@@ -16,6 +18,7 @@ use crate::project::Project;
 use crate::refusal::Refusal;
 use crate::reset::{ResetOptions, observe_nodes, reset_nodes};
 use crate::up::Reporter;
+use crate::up::state_dir::ClusterStateDir;
 
 /// Reset nodes to maintenance mode and remove them from the cluster
 ///
@@ -108,7 +111,19 @@ fn reset(project: &Project, order: &ResetOptions<'_>, out: &mut dyn Write) -> an
     if !confirm("This cannot be undone.", &names, order.yes)? {
         return Err(Refusal::Declined.into());
     }
+    let destroyed = steps.iter().position(|step| step.departure == RemovalImpact::Last);
+    // Locked meanwhile, so that no `ichor up` runs.
+    let place = destroyed
+        .map(|_| ClusterStateDir::lock(Path::new(project.name()), project.plan.cluster.name.as_str()));
+    let place = place.transpose()?;
     let reporter = Reporter::new(order.json);
     let ended = runtime.block_on(reset_nodes(&client, &subjects, &steps, order, &reporter));
+    let count = ended.as_ref().map_or_else(|failure| steps.len() - failure.left.len() - 1, |count| *count);
+    if let Some((place, mut record)) = place
+        && destroyed.is_some_and(|nth| nth < count)
+    {
+        record.forget_etcd();
+        place.write(&record)?;
+    }
     Ok(output::print_end(&reporter, ended))
 }

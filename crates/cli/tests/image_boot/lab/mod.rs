@@ -7,16 +7,16 @@
 
 mod answers;
 mod boot;
-mod built;
+pub mod built;
 mod carrier;
 mod fabric;
 mod foreign;
 mod imager;
-mod rack;
-mod release;
+pub mod rack;
+pub mod release;
 mod routing;
 mod site;
-mod vm;
+pub mod vm;
 
 use std::fs;
 use std::path::{Path, PathBuf};
