@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ichor_core::bringup::health_check_addresses;
 use ichor_core::cluster::section::Role;
 use ichor_talos::api::cluster::ClusterInfo;
 
@@ -49,10 +50,14 @@ impl ClusterClient<'_> {
         }
     }
 
+    /// The nodes of the plan; empty if Talos has to discover them.
     fn cluster_info(&self) -> ClusterInfo {
+        let Some(planned) = health_check_addresses(&self.project.plan) else { return ClusterInfo::default() };
         let of = |role: Role| {
-            let nodes = self.nodes().iter().filter(|node| node.role == role);
-            nodes.filter_map(|node| Some(sorted_addresses(node).next()?.address.to_string())).collect()
+            let nodes = self.nodes().iter().zip(&planned).filter(|(node, _)| node.role == role);
+            let address =
+                nodes.filter_map(|(node, planned)| planned.or(Some(sorted_addresses(node).next()?.address)));
+            address.map(|address| address.to_string()).collect()
         };
         ClusterInfo { control_plane_nodes: of(Role::Controlplane), worker_nodes: of(Role::Worker) }
     }

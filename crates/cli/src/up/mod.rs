@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ichor_core::bringup::{
-    BringupPreview, BringupRecord, DesiredState, ObservedNode, ObservedState, preview,
+    BringupPreview, BringupRecord, DesiredState, ObservedNode, ObservedState, health_check_addresses, preview,
 };
 use ichor_core::cluster::section::Role;
 use ichor_core::plan::NodePlan;
@@ -181,6 +181,7 @@ pub(crate) fn prepare(
         kubeconfig: kubeconfig_path,
         neighbours: options.sources.neighbours.clone(),
         leases: options.sources.leases.clone(),
+        health_addresses: health_check_addresses(&project.plan),
         node_timeout: options.node_timeout,
         timeout: options.timeout,
     };

@@ -14,6 +14,7 @@ pub mod configured;
 pub mod contact;
 mod decide;
 mod desired;
+mod health;
 pub mod identity;
 pub mod kubeconfig;
 pub mod leases;
@@ -26,6 +27,7 @@ pub use blocker::Blocker;
 pub use contact::{AddressOrigin, AddressStage, NodeAddress};
 pub use decide::{BringupDecision, ClusterStep, NextStep, NodeStep, WaitReason, decide};
 pub use desired::{DesiredNode, DesiredState};
+pub use health::health_check_addresses;
 pub use identity::{MachineFacts, MachineIdentity};
 pub use observed::{
     ClusterMember, ConfigState, EtcdPhase, NodeProbe, ObservedCluster, ObservedNode, ObservedState,

@@ -57,14 +57,16 @@ impl Engine {
         });
     }
 
-    /// Current addresses of the nodes that are up.
+    /// Addresses of the nodes that are up; empty if Talos has to discover them.
     fn cluster_info(&self) -> ClusterInfo {
+        let Some(planned) = &self.inputs.health_addresses else { return ClusterInfo::default() };
         let addresses_of = |role: Role| {
-            let nodes = self.desired.nodes.iter().zip(&self.observed.nodes);
-            let up = nodes.filter(|(node, observed)| {
+            let nodes = self.desired.nodes.iter().zip(&self.observed.nodes).zip(planned);
+            let up = nodes.filter(|((node, observed), _)| {
                 node.role == role && matches!(observed.look, Some(NodeProbe::Ours(_)))
             });
-            up.filter_map(|(_, observed)| Some(observed.at?.address.to_string())).collect()
+            let address = up.filter_map(|((_, observed), planned)| planned.or(Some(observed.at?.address)));
+            address.map(|address| address.to_string()).collect()
         };
         ClusterInfo {
             control_plane_nodes: addresses_of(Role::Controlplane),

@@ -5,6 +5,7 @@ mod node;
 mod retries;
 mod timeout;
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,8 @@ pub(super) struct EngineInputs {
     pub kubeconfig: Option<PathBuf>,
     pub neighbours: Vec<IpNet>,
     pub leases: Vec<PathBuf>,
+    /// The address of each node for Talos' health check; none if Talos has to discover the nodes.
+    pub health_addresses: Option<Vec<Option<IpAddr>>>,
     /// Time limit without progress, for a node or a cluster step.
     pub node_timeout: Duration,
     /// Time limit for the run.
