@@ -18,6 +18,17 @@ impl Plan {
     pub(crate) fn etcd_subnets(&self, node: &NodePlan) -> Decided<Vec<IpNet>> {
         subnets(node, |network| &network.etcd_subnets, &self.cluster.etcd_subnets)
     }
+
+    /// Subnets whose addresses on `node` become etcd's peer URLs: of derived subnets only the node's own addresses.
+    ///
+    /// A router's advertisements can give the node another address of the same subnet, which other members must not use.
+    pub(crate) fn etcd_advertised_subnets(&self, node: &NodePlan) -> Vec<IpNet> {
+        let subnets = self.etcd_subnets(node);
+        let own: Vec<_> = node.address.iter().map(|(net, _)| IpNet::from(net.addr())).collect();
+        let is_within = |address: &IpNet| subnets.value.iter().any(|subnet| subnet.contains(address));
+        let is_derived = matches!(subnets.origin, Origin::Derived(Derivation::NodePrefixes, _));
+        if is_derived && !own.is_empty() && own.iter().all(is_within) { own } else { subnets.value }
+    }
 }
 
 fn subnets(

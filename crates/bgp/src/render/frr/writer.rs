@@ -78,9 +78,12 @@ impl FrrWriter {
     }
 
     /// A port on which neighbours discover each other by router advertisements.
+    ///
+    /// They offer no default router: with another lifetime, the receiving kernel adds an IPv6 default route of its own, with
+    /// the metric 1024. Talos' BGP adds its default route with the same metric, which the kernel then refuses.
     pub fn port(&mut self, name: &str) {
-        let lines = ["no ipv6 nd suppress-ra".to_owned(), "ipv6 nd ra-interval 10".to_owned()];
-        self.section(format_args!("interface {name}"), &lines);
+        let lines = ["no ipv6 nd suppress-ra", "ipv6 nd ra-interval 10", "ipv6 nd ra-lifetime 0"];
+        self.section(format_args!("interface {name}"), &lines.map(str::to_owned));
     }
 
     /// A prefix list without entries would permit everything, so one without rules denies everything.

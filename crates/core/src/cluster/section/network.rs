@@ -29,7 +29,7 @@ record! {
         digits: Digits = "decimal", "decimal";
         /// Subnets that the kubelet may use an address of.
         kubelet_subnets: List<Prefix> = "the node prefixes, or the overlay's", "[10.101.0.0/24]";
-        /// Subnets that etcd may use an address of.
+        /// Subnets that etcd may use an address of; derived ones only cover the node's own addresses.
         etcd_subnets: List<Prefix> = "the node prefixes, or the overlay's", "[10.101.0.0/24]";
     }
 }

@@ -13,7 +13,8 @@ use ichor_talos::generate::contract::Trait;
 pub fn add(draft: &mut ConfigDraft, inputs: RenderInputs<'_>, node: &NodePlan) {
     kubelet(draft, inputs, node);
     if draft.is_control_plane() {
-        let subnets: Vec<_> = inputs.plan.etcd_subnets(node).value.iter().map(ToString::to_string).collect();
+        let subnets: Vec<_> =
+            inputs.plan.etcd_advertised_subnets(node).iter().map(ToString::to_string).collect();
         if !subnets.is_empty() {
             draft.set("cluster.etcd.advertisedSubnets", json!(subnets));
         }
