@@ -26,6 +26,7 @@ pub const DISK_SIZE: u64 = 12 << 30;
 /// The node's gateway, which has a registry at port 80.
 const REGISTRY: &str = "10.12.1.254";
 
+/// With `panic=1`, because an emulated kernel sometimes panics after kexec; it then boots from its disk.
 const CLUSTER: &str = r#"
 cluster:
   name: lab
@@ -45,7 +46,7 @@ defaults:
   platform: nocloud
   boot: {from: cidata}
   install: {disk: /dev/vda}
-  kernel: {args: [ARGUMENTS]}
+  kernel: {args: [ARGUMENTS, panic=1]}
   patches: [{inline: {apiVersion: v1alpha1, kind: TimeSyncConfig, enabled: false}}]
 nodes: [{name: n1, role: controlplane, index: 1, macs: ["52:54:00:12:00:01"]}]
 "#;

@@ -12,8 +12,11 @@ use crate::image_boot::lab::release::TALOS_1_13;
 use crate::image_boot::lab::vm::{PORT, TalosVm};
 use ichor_testbed::parts;
 
+/// Whether an event is of some kind.
+type IsEvent = fn(&Value) -> bool;
+
 /// When a run of `ichor up` is killed: at most so many milliseconds after the first event of this kind or of a later one.
-const KILLS: [(&str, fn(&Value) -> bool, u64); 6] = [
+const KILLS: [(&str, IsEvent, u64); 6] = [
     ("the plan", |event| event["event"] == "plan", 300),
     ("the start of the first configuration", |event| is_step(event, "apply", "started"), 300),
     ("the first configuration", |event| is_step(event, "apply", "done"), 1_000),

@@ -239,6 +239,12 @@ fn handle_member(
         ConfigState::Differs { .. } | ConfigState::Same => {}
     }
     match ours.stage {
+        // Talos 1.14 reaches this stage before etcd runs, and the bootstrap restarts etcd.
+        MachineStage::Running
+            if bootstrapped && node.role == Role::Controlplane && ours.etcd != EtcdPhase::Runs =>
+        {
+            NextStep::wait("etcd to run")
+        }
         MachineStage::Running => NextStep::Done,
         MachineStage::Installing => NextStep::wait("the installation to finish"),
         // Without a cluster, no step on the node itself can make it run.

@@ -5,7 +5,7 @@
 
 mod world;
 
-use ichor_core::bringup::{ClusterStep, ConfigState, NextStep, NodeProbe, NodeStep, preview};
+use ichor_core::bringup::{ClusterStep, ConfigState, EtcdPhase, NextStep, NodeProbe, NodeStep, preview};
 use ichor_core::cluster::section::Role;
 use proptest::prelude::*;
 
@@ -194,6 +194,22 @@ fn a_cluster_without_its_etcd_is_not_bootstrapped_again() {
 
     assert_eq!(run.world.bootstraps, 1);
     assert_eq!(waits(&run.decide().cluster), "etcd");
+}
+
+#[test]
+fn a_running_control_plane_waits_for_its_etcd() {
+    let mut run = Run::new(ready(1), 1, 8);
+    run.finish();
+    for etcd in [EtcdPhase::Waiting, EtcdPhase::Unknown] {
+        run.probe(0);
+        let Some(NodeProbe::Ours(ours)) = &mut run.seen.nodes[0].look else { panic!("it runs") };
+        ours.etcd = etcd;
+
+        let decision = run.decide();
+
+        assert!(!decision.is_over(), "{decision:?}");
+        assert_eq!(waits(&decision.cluster), "etcd");
+    }
 }
 
 #[test]
