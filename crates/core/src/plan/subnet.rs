@@ -69,6 +69,35 @@ mod tests {
         plan.nodes.iter().map(|node| format!("{:?}", plan.kubelet_subnets(node).value)).collect()
     }
 
+    fn etcd_of(text: &'static str) -> Vec<String> {
+        let plan = planned(text);
+        plan.nodes.iter().map(|node| format!("{:?}", plan.etcd_advertised_subnets(node))).collect()
+    }
+
+    #[test]
+    fn etcd_advertises_no_slaac_address_of_the_node_prefix() {
+        let subnets = etcd_of(
+            "{cluster: {name: sol, id: 101, talos: v1.13.9},
+              nodes: [{name: a, role: controlplane, index: 11}, {name: b, role: controlplane, index: 12}]}",
+        );
+
+        assert_eq!(subnets, ["[10.101.0.11/32, fd00:101::11/128]", "[10.101.0.12/32, fd00:101::12/128]"]);
+    }
+
+    #[test]
+    fn etcd_advertises_written_subnets_and_those_of_dhcp_unchanged() {
+        let written = etcd_of(
+            "{cluster: {name: sol, id: 101, talos: v1.13.9}, network: {etcd_subnets: [10.101.0.0/24]},
+              nodes: [{name: a, role: controlplane, index: 11}]}",
+        );
+        let dhcp = etcd_of(
+            "{cluster: {name: sol, id: 101, talos: v1.13.9}, network: {node: {v6: null, addressing: dhcp}},
+              nodes: [{name: a, role: controlplane, index: 11}]}",
+        );
+
+        assert_eq!([&written[0], &dhcp[0]], ["[10.101.0.0/24]"; 2]);
+    }
+
     #[test]
     fn a_site_with_its_own_prefix_has_its_own_subnets() {
         let subnets = kubelet_of(
