@@ -170,7 +170,7 @@ impl TestCluster {
         // The machine restarts more often than it is started.
         let words = format!(
             "-device virtio-blk-pci,drive=disk,bootindex=0 -device ide-cd,drive=iso,bus=ide.0,bootindex=1 \
-             -action reboot=reset -smp 2 -m {memory}"
+             -action reboot=reset -m {memory}"
         );
         let arguments: Vec<String> = drives
             .chain(words.split_whitespace().map(str::to_owned))

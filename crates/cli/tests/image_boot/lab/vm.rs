@@ -16,7 +16,7 @@ use ichor_testbed::vm::qemu;
 pub const PORT: &str = "52:54:00:12:00:01";
 
 /// Time limit in seconds for an emulated machine to boot, after which qemu exits.
-const BOOT_TIMEOUT: u64 = 240;
+const BOOT_TIMEOUT: u64 = 480;
 
 /// The running machine, stopped on drop. Its port is the tap device `eth0` of a lab machine, the segment.
 pub struct TalosVm<'s> {
