@@ -13,7 +13,7 @@ use super::vm::direct_boot;
 /// Kernel command line of Talos' imager for nocloud, with [`ARGUMENTS`](super::built::ARGUMENTS).
 const LINE: &str = "talos.platform=nocloud console=tty1 console=ttyS0 net.ifnames=0 slab_nomerge pti=on consoleblank=0 \
     nvme_core.io_timeout=4294967295 printk.devkmsg=on selinux=1 module.sig_enforce=1 proc_mem.force_override=never \
-    mitigations=off no_timer_check talos.dashboard.disabled=1";
+    mitigations=off nopti no_timer_check talos.dashboard.disabled=1";
 
 /// Boots a machine, waits for its routes, and returns the extensions that Talos reports.
 fn boots(rack: &Rack, arguments: &[String]) -> Vec<Value> {
