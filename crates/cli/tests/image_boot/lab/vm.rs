@@ -1,6 +1,7 @@
 //! A machine in qemu that boots Talos on a network segment.
 
 use std::fs;
+use std::path::Path;
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,9 +17,9 @@ use ichor_testbed::vm::qemu;
 pub const PORT: &str = "52:54:00:12:00:01";
 
 /// Time limit in seconds for an emulated machine to boot, after which qemu exits.
-const BOOT_TIMEOUT: u64 = 480;
+const BOOT_TIMEOUT: u64 = 240;
 
-/// The running machine, stopped on drop. Its port is the tap device `eth0` of a lab machine, the segment.
+/// The running machine, stopped on drop. Its ports are tap devices of a lab machine, the segment.
 pub struct TalosVm<'s> {
     segment: &'s LabMachine,
     qemu: Child,
@@ -26,19 +27,37 @@ pub struct TalosVm<'s> {
 }
 
 impl<'s> TalosVm<'s> {
-    /// Starts it with these arguments of qemu.
+    /// Starts it with these arguments of qemu, and the tap device `eth0` as its port.
     pub fn start(segment: &'s LabMachine, arguments: &[String]) -> Self {
         Self::start_for(segment, BOOT_TIMEOUT, arguments)
     }
 
     /// The same with another limit of its life in seconds, for more than a boot.
     pub fn start_for(segment: &'s LabMachine, timeout: u64, arguments: &[String]) -> Self {
+        Self::start_on(segment, &[("eth0", PORT)], timeout, arguments)
+    }
+
+    /// Starts it with ports, the tap device and the MAC address of each, and a limit of its life in seconds.
+    pub fn start_on(
+        segment: &'s LabMachine,
+        ports: &[(&str, &str)],
+        timeout: u64,
+        arguments: &[String],
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let console = fs::File::create(folder.path().join("console")).unwrap();
+        let port = |(tap, mac): &(&str, &str)| {
+            let netdev = format!("tap,id={tap},ifname={tap},script=no,downscript=no");
+            [
+                "-netdev".to_owned(),
+                netdev,
+                "-device".to_owned(),
+                format!("virtio-net-pci,netdev={tap},mac={mac},romfile="),
+            ]
+        };
         let qemu = qemu(&["nsenter", "--net", "--target", segment.pid()], timeout)
             .args(["-machine", "q35", "-m", "2560"])
-            .args(["-netdev", "tap,id=port,ifname=eth0,script=no,downscript=no"])
-            .args(["-device", &format!("virtio-net-pci,netdev=port,mac={PORT},romfile=")])
+            .args(ports.iter().flat_map(port))
             .args(arguments)
             .stdout(console.try_clone().unwrap())
             .stderr(console)
@@ -89,7 +108,16 @@ impl<'s> TalosVm<'s> {
             .unwrap_or_else(|error| panic!("{kind}: {error}\n{}", self.console()))
     }
 
-    fn try_resources(&self, address: &str, kind: &str) -> Result<Vec<Value>, String> {
+    /// Applies a configuration to the node in maintenance mode.
+    pub fn apply(&self, address: &str, configuration: &Path) {
+        let mut command = self.segment.enter_network();
+        command.args(["timeout", "60"]).arg(parts::path("talosctl-1.14/talosctl"));
+        command.args(["apply-config", "--insecure", "--nodes", address, "--file"]).arg(configuration);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}\n{}", output_text(&output), self.console());
+    }
+
+    pub fn try_resources(&self, address: &str, kind: &str) -> Result<Vec<Value>, String> {
         let talosctl = parts::path("talosctl-1.14/talosctl");
         let command =
             format!("timeout 20 {} get {kind} --insecure --nodes {address} -o json", talosctl.display());
