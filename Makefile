@@ -32,9 +32,11 @@ demo-lab:
 	@scripts/tools frr gobgp iproute ping unshare
 	cargo build --locked --package ichor-agent
 
+# Without double-spawn, nextest starts one process for a test instead of two in a row. It only prevents a race of stopping a run with
+# Ctrl-Z while tests start.
 quick: ## Run the tests that need neither root nor daemons: the loop while working
 	@scripts/tools cc nextest
-	cargo nextest run --workspace --locked
+	NEXTEST_DOUBLE_SPAWN=0 cargo nextest run --workspace --locked
 
 # Only the last crate is built as a static one, so the others are those of every release build.
 agent: ## Build the agent of a node, one static program
