@@ -56,7 +56,7 @@ test: check ## Run everything: check, tests, doc tests, fuzz targets, real daemo
 	cargo nextest run --workspace --locked --profile lab
 	$(PYTHON) scripts/tested lab $(TARGET)/nextest/lab/junit.xml
 
-test-all: test ## Run everything, and the tests that take up to two hours more: whole clusters on real Talos and Kubernetes
+test-all: test ## Run everything, and the tests whose programs take long to build
 	@scripts/lab-parts $(LONG_PARTS)
 	cargo nextest run --workspace --locked --profile long
 	$(PYTHON) scripts/tested long $(TARGET)/nextest/long/junit.xml
